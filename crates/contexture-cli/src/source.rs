@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -77,6 +77,31 @@ impl RecordingSource {
             ReadError::Empty => Unread::Empty,
             error => Unread::Failed(error.into()),
         })
+    }
+
+    /// Reads the records at its start, and says whether that was all of it. `None` for standard input, which can be read
+    /// only once.
+    #[allow(clippy::type_complexity, reason = "three values, each named above")]
+    pub fn start(&self, bytes: u64) -> Option<Result<(Vec<Record>, Option<Report>, bool), Unread>> {
+        if self.path == Path::new(STANDARD_INPUT) {
+            return None;
+        }
+        Some(self.start_of_file(bytes))
+    }
+
+    fn start_of_file(&self, bytes: u64) -> Result<(Vec<Record>, Option<Report>, bool), Unread> {
+        let file = File::open(&self.path).context("open it").map_err(Unread::Failed)?;
+        let is_whole = file.metadata().is_ok_and(|metadata| metadata.len() <= bytes);
+        let mut records = Vec::new();
+        let read = transcript::read(BufReader::new(file.take(bytes)), &mut |record| records.push(record));
+        match read {
+            Ok(report) => Ok((records, Some(report), is_whole)),
+            // The first record may be longer.
+            Err(ReadError::UnknownFormat) if !is_whole => Ok((records, None, is_whole)),
+            Err(ReadError::UnknownFormat) => Err(Unread::Unknown),
+            Err(ReadError::Empty) => Err(Unread::Empty),
+            Err(error) => Err(Unread::Failed(error.into())),
+        }
     }
 
     /// Reads the whole recording.

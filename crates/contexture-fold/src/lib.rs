@@ -4,7 +4,7 @@
 //! `tuning`), the state of a conversation (`conversation`, `knowledge`, `shown` and `billing`, together `state`), what
 //! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what remains of calls ([`records`] and the private
 //! `outcome`), what is shortened before it is first sent ([`stubs`], [`compact`], [`cap`], [`rows`]), what is decided
-//! (`plan`, [`decision`]), what drives it ([`folder`], [`asking`], [`replay`]), and how a folder is stored ([`rest`]).
+//! (`plan`, [`decision`]), how it is read again ([`written`]), what drives it ([`folder`], [`asking`], [`replay`]), and how a folder is stored ([`rest`]).
 
 pub mod pins;
 pub mod policy;
@@ -33,6 +33,7 @@ pub mod compact;
 pub mod cap;
 pub mod rows;
 pub mod decision;
+pub mod written;
 mod plan;
 pub mod folder;
 pub mod asking;
@@ -51,3 +52,4 @@ pub use price::{Account, Prices};
 pub use replay::Replay;
 pub use rest::{Rest, RestError};
 pub use shown::ShownItem;
+pub use written::{ToldLines, Written, told_lines};

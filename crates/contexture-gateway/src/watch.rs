@@ -86,12 +86,6 @@ pub(crate) struct WatchedBodies {
 }
 
 impl<'a> WatchedRequest<'a> {
-    /// A request of a recording.
-    pub(crate) fn recorded(format: Format, record: &'a RequestRecord, bodies: &'a WatchedBodies) -> Self {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { number, parent: None, format, record, bodies, access: None }
-    }
-
     /// The body as received, without secrets of the gateway. `None` if it is not UTF-8.
     pub fn came(&self) -> Option<Cow<'a, str>> {
         self.shown(&self.bodies.came)

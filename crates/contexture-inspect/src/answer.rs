@@ -38,6 +38,17 @@ pub fn json(value: &impl Serialize) -> Response<Body> {
     }
 }
 
+/// A page with one sentence.
+pub fn sentence(status: StatusCode, words: &'static str) -> Response<Body> {
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Contexture</title></head>\
+         <body><p>{words}</p></body></html>\n"
+    );
+    let mut response = of("text/html; charset=utf-8", page);
+    *response.status_mut() = status;
+    response
+}
+
 /// An error response.
 pub fn refused(status: StatusCode, why: &str) -> Response<Body> {
     let body = json!({"error": {"message": why}}).to_string();

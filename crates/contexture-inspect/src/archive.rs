@@ -7,7 +7,11 @@
 mod blocks;
 mod exporting;
 mod lists;
+mod newest;
+mod writing;
 mod noting;
+mod overview;
+mod story;
 mod reasons;
 mod reading;
 mod tools;
@@ -29,8 +33,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::timeline::Timeline;
 pub use blocks::PREVIEW_CHARS;
-use noting::NewestWindow;
+pub use lists::Lists;
+use newest::NewestWindow;
 pub use reading::WindowQuery;
+pub use writing::is_unsendable;
 
 /// Conversations whose newest window is kept in memory.
 const MAX_HELD: usize = 64;
@@ -73,6 +79,29 @@ pub struct ArchivedRequest<'a> {
     pub record: RequestRecord,
 }
 
+/// How far a recording is read, as it is stored.
+const READING: i64 = 1;
+const UNREAD: i64 = 2;
+
+/// A recording that is not read yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnnouncedRecording<'a> {
+    /// The id of its conversation.
+    pub id: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What the user said first, as far as its start says it.
+    pub title: &'a str,
+    /// The agent that made it.
+    pub agent: &'a str,
+    /// The directory in which the agent worked.
+    pub project: &'a str,
+    /// When it begins, if it says so.
+    pub time_ms: Option<u64>,
+    /// When its file was last changed.
+    pub modified_ms: u64,
+}
+
 /// A request in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -88,7 +117,11 @@ impl Archive {
     /// # Errors
     /// The database cannot be created.
     pub fn temporary() -> Result<Self, StoreError> {
-        Self::of(Connection::open("")?)
+        let connection = Connection::open("")?;
+        // Nobody reads it again after a crash.
+        connection.pragma_update(None, "journal_mode", "MEMORY")?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        Self::of(connection)
     }
 
     /// Opens an archive that only its owner can read, and creates it if it does not exist.
@@ -134,15 +167,67 @@ impl Archive {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a conversation that is about to be read, so that it is listed before its content is known.
+    /// Adds a recording that is not read yet, so that it is listed before its content is known.
     ///
     /// # Errors
     /// It could not be written.
-    pub fn announce(&self, conversation: &str, name: &str, time_ms: u64) -> Result<(), StoreError> {
-        let sql = "INSERT INTO conversations (id, name, first_ms, last_ms, is_reading) VALUES (?1, ?2, ?3, ?3, 1)
-                   ON CONFLICT (id) DO UPDATE SET is_reading = 1";
-        self.lock().execute(sql, params![conversation, name, time_ms as i64])?;
+    pub fn announce(&self, recording: &AnnouncedRecording<'_>) -> Result<(), StoreError> {
+        let sql =
+            "INSERT INTO conversations (id, name, title, agent, project, first_ms, last_ms, modified_ms, is_reading)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET is_reading = ?8";
+        self.lock().execute(
+            sql,
+            params![
+                recording.id,
+                recording.name,
+                recording.title,
+                recording.agent,
+                recording.project,
+                recording.time_ms.unwrap_or(0) as i64,
+                recording.modified_ms as i64,
+                UNREAD
+            ],
+        )?;
         Ok(())
+    }
+
+    /// Marks a recording as being read. Returns whether it was unread before.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn is_being_read(&self, conversation: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE conversations SET is_reading = ?2 WHERE id = ?1 AND is_reading = ?3";
+        Ok(self.lock().execute(sql, params![conversation, READING, UNREAD])? > 0)
+    }
+
+    /// The recordings that were not read yet, newest first.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn unread_ids(&self) -> Result<Vec<String>, StoreError> {
+        let connection = self.lock();
+        let sql = format!("SELECT id FROM conversations WHERE is_reading = ?1 ORDER BY {}", reading::NEWEST_FIRST);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let ids = statement.query_map(params![UNREAD], |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// Removes a recording from the list, since it turned out to be none.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn unlist(&self, conversation: &str) -> Result<(), StoreError> {
+        self.delete(Some(conversation)).map(drop)
+    }
+
+    /// How many recordings there are that were not read yet, and how many conversations in all.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn unread(&self) -> Result<(u64, u64), StoreError> {
+        let sql = "SELECT coalesce(sum(is_reading > 0), 0), count(*) FROM conversations";
+        let number = |row: &rusqlite::Row<'_>, at: usize| row.get::<_, i64>(at).map(|number| number as u64);
+        Ok(self.lock().query_row(sql, [], |row| Ok((number(row, 0)?, number(row, 1)?)))?)
     }
 
     /// Marks a conversation as completely read.
@@ -181,6 +266,14 @@ impl Archive {
     /// # Errors
     /// It could not be written.
     pub fn forget(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
+        let gone = self.delete(conversation)?;
+        // Also removes the deleted data from the database file and the write-ahead log.
+        self.lock().execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        Ok(gone)
+    }
+
+    /// Deletes the rows of one conversation, or of all. Their pages are written over, and used again.
+    fn delete(&self, conversation: Option<&str>) -> Result<usize, StoreError> {
         match conversation {
             Some(conversation) => {
                 self.held().remove(conversation);
@@ -193,16 +286,20 @@ impl Archive {
         }
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
-        for table in ["requests", "places", "pins"] {
+        let own = "SELECT block FROM places WHERE ?1 IS NULL OR conversation = ?1";
+        transaction.execute_batch("CREATE TEMP TABLE IF NOT EXISTS freed (block INTEGER); DELETE FROM freed;")?;
+        transaction.execute(&format!("INSERT INTO freed {own}"), params![conversation])?;
+        for table in ["requests", "places", "pins", "answers"] {
             let sql = format!("DELETE FROM {table} WHERE ?1 IS NULL OR conversation = ?1");
             transaction.execute(&sql, params![conversation])?;
         }
         let gone =
             transaction.execute("DELETE FROM conversations WHERE ?1 IS NULL OR id = ?1", params![conversation])?;
-        transaction.execute("DELETE FROM blocks WHERE id NOT IN (SELECT block FROM places)", [])?;
+        let unused = "DELETE FROM blocks WHERE id IN (SELECT block FROM freed)
+                      AND NOT EXISTS (SELECT 1 FROM places WHERE places.block = blocks.id)";
+        transaction.execute(unused, [])?;
+        transaction.execute_batch("DELETE FROM freed")?;
         transaction.commit()?;
-        // Also removes the deleted data from the database file and the write-ahead log.
-        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(gone)
     }
 
@@ -218,7 +315,7 @@ impl Archive {
             let sql = "SELECT id FROM conversations ORDER BY last_ms LIMIT 1";
             let oldest: Option<String> = self.lock().query_row(sql, [], |row| row.get(0)).optional()?;
             let Some(oldest) = oldest else { return Ok(()) };
-            self.forget(Some(&oldest))?;
+            self.delete(Some(&oldest))?;
         }
         Ok(())
     }

@@ -8,11 +8,14 @@ use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
 use contexture_text::date::day;
 
-use super::archive::Archive;
+use super::archive::{Archive, is_unsendable};
 use super::view::{BillLine, ExpensiveRequest};
 
 /// How many of its most expensive requests each line lists.
 const DEAREST: usize = 3;
+
+/// The day of requests without a date.
+const NO_DATE: &str = "no date";
 
 /// How the bill is grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,8 @@ impl BillGrouping {
 #[derive(Default)]
 struct Group {
     records: Vec<RequestRecord>,
+    simulated: u64,
+    unsendable: u64,
     dearest: Vec<ExpensiveRequest>,
 }
 
@@ -49,6 +54,7 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
     archive.each_request(|conversation, line| {
         let name = match by {
             BillGrouping::Conversation => conversation.to_owned(),
+            BillGrouping::Day if line.record.time_ms == 0 => NO_DATE.to_owned(),
             BillGrouping::Day => day(Duration::from_millis(line.record.time_ms)),
             BillGrouping::Model => line.record.model.clone(),
         };
@@ -62,6 +68,8 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
             group.dearest.sort_by(|one, other| other.billed.total_cmp(&one.billed));
             group.dearest.truncate(DEAREST);
         }
+        group.simulated += u64::from(line.record.is_simulated);
+        group.unsendable += u64::from(is_unsendable(&line.record));
         group.records.push(line.record);
     })?;
     let mut lines = Vec::with_capacity(groups.len());
@@ -70,7 +78,8 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
             BillGrouping::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
             BillGrouping::Day | BillGrouping::Model => name.clone(),
         };
-        lines.push(BillLine { title, name, receipt: Receipt::of(&group.records), dearest: group.dearest });
+        let Group { simulated, unsendable, dearest, records } = group;
+        lines.push(BillLine { title, name, receipt: Receipt::of(&records), dearest, simulated, unsendable });
     }
     match by {
         BillGrouping::Day => lines.reverse(),

@@ -112,6 +112,8 @@ pub struct BlockDraft {
     pub name: String,
     /// The id of the call that it is, or that it is the output of.
     pub call: String,
+    /// What it is, if Contexture wrote it.
+    pub made: &'static str,
     /// Whether it reports a failure.
     pub is_error: bool,
     /// Its tokens, by our own count.
@@ -179,6 +181,7 @@ pub fn head_drafts(part: HeadPart, raw: &RawValue, counter: &dyn TokenCounter) -
         role: if part == HeadPart::Tools { "" } else { "system" },
         name,
         call: String::new(),
+        made: "",
         is_error: false,
         tokens: counter.count(&text),
         text,
@@ -218,13 +221,18 @@ pub fn message_drafts(format: Format, raw: &RawValue, counter: &dyn TokenCounter
 
 /// Converts an item to a block.
 pub fn item_draft(item: &Item, counter: &dyn TokenCounter) -> BlockDraft {
-    let tokens = unit_tokens(counter, item);
+    counted_draft(item, unit_tokens(counter, item))
+}
+
+/// Converts an item whose tokens are known to a block.
+pub fn counted_draft(item: &Item, tokens: u64) -> BlockDraft {
     let draft = |source, kind, text: String| BlockDraft {
         source,
         kind,
         role: if source == BlockSource::Model { "assistant" } else { "" },
         name: String::new(),
         call: String::new(),
+        made: "",
         is_error: false,
         tokens,
         text,
@@ -297,5 +305,6 @@ fn unknown(json: &str, counter: &dyn TokenCounter) -> BlockDraft {
     let text = json[..super::text::floor(json, MOST_UNKNOWN_BYTES)].to_owned();
     let (role, name, call) = ("", String::new(), String::new());
     let tokens = counter.count(&text);
-    BlockDraft { source: BlockSource::Output, kind: BlockKind::Other, role, name, call, is_error: false, tokens, text }
+    let (source, kind, made) = (BlockSource::Output, BlockKind::Other, "");
+    BlockDraft { source, kind, role, name, call, made, is_error: false, tokens, text }
 }

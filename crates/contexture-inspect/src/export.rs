@@ -16,6 +16,12 @@ use super::view::{About, WindowForm};
 /// Most bytes of a block's text that are exported.
 const MOST_TEXT: usize = 200 << 10;
 
+/// Columns of the picture of a conversation.
+const EXPORTED_COLUMNS: u64 = 300;
+
+/// Most requests of a conversation whose windows are exported as pictures, too.
+const MOST_PICTURES: usize = 300;
+
 /// A block of a window: its id, its state, the reason, its grade, the reason for that, and the block that it replaces.
 /// Reasons and grades are indices into a list of words; 0 means none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,11 +100,27 @@ pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<St
         "about": {"version": about.version, "name": line.title, "kind": "export", "is_live": false, "can_act": false, "can_forget": false},
         "conversation": line, "requests": lines, "words": words.all, "files": files, "history": history,
         "tools": archive.tools(conversation)?,
+        "overview": archive.overview(conversation, EXPORTED_COLUMNS)?, "stories": stories(archive, conversation, lines.len())?,
     });
     redact_value("", &mut rest);
     // These have no texts that were not redacted.
     (rest["blocks"], rest["windows"]) = (blocks.into(), windows.into());
     Ok(document(&rest))
+}
+
+/// The stories of all requests.
+fn stories(archive: &Archive, conversation: &str, count: usize) -> Result<Vec<Value>, StoreError> {
+    let mut stories = Vec::with_capacity(count);
+    for n in 1..=count as u64 {
+        let mut story = serde_json::to_value(archive.story(conversation, n)?)?;
+        // The list of requests has it.
+        story["line"] = Value::Null;
+        if count > MOST_PICTURES {
+            story["pieces"] = json!([]);
+        }
+        stories.push(story);
+    }
+    Ok(stories)
 }
 
 /// The page with its script, style and data embedded.

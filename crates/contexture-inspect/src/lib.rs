@@ -1,12 +1,14 @@
 //! The inspector of Contexture: records what the model sees in each request, compares it, and serves it to a web page.
 //!
-//! An [`Archive`] stores the windows of requests as lists of blocks, each text once. `window` determines the state of
+//! Recordings are played into it by [`playing`]. An [`Archive`] stores the windows of requests as lists of blocks, each text once. `window` determines the state of
 //! each block, `timeline` what is known of files, and [`Inspector`] serves everything as JSON and as a page. It hears of
 //! the requests of a gateway as its `Watcher`; a gateway knows nothing of it.
 
 pub mod block;
 mod text;
+mod spoken;
 pub mod view;
+mod made;
 mod verdict;
 mod window;
 mod timeline;
@@ -17,12 +19,16 @@ mod pass;
 mod answer;
 mod routes;
 mod page;
+mod address_file;
 mod server;
 mod watching;
 mod respond;
 mod controls;
 pub mod library;
+pub mod playing;
 
-pub use archive::{ASIDE, Archive, ArchivedRequest, Ticket};
+pub use address_file::running_inspector;
+pub use archive::{ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket};
 pub use server::{InspectServer, Inspector};
+pub use spoken::title_of;
 pub use watching::{ARCHIVE_NAME, inspector_of_gateway};

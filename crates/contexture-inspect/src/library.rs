@@ -19,9 +19,6 @@ use super::server::Inspector;
 /// The key prefix of all threads.
 const THREADS: &str = "threads/";
 
-/// The time assumed for a thread, since its records have none: some time in 2025.
-const USUAL_START_MS: u64 = 1_750_000_000_000;
-
 /// What a store of the library does not hold, for [`About::note`](super::view::About::note).
 pub const NOT_KEPT: &str = "A store has the log, the decisions with their reasons, and the texts of layers that the newest \
      epoch holds. Texts that layers write anew for each request, their budgets, spans and faults are not kept in it: a \
@@ -112,7 +109,7 @@ impl Thread {
         let anchored_from = newest_epoch.map_or(0, |epoch| epoch.at);
         let mut before = 0;
         for (number, at) in requests.iter().copied().enumerate() {
-            let time_ms = self.items[at].meta().and_then(|meta| meta.time_ms).unwrap_or(USUAL_START_MS + number as u64);
+            let time_ms = self.items[at].meta().and_then(|meta| meta.time_ms).unwrap_or(0);
             let made = self.decisions.iter().filter(|made| made.at <= at && (made.at > before || number == 0));
             let record = RequestRecord {
                 session: "stored".to_owned(),
@@ -155,7 +152,8 @@ impl Thread {
                 _ => {}
             }
         }
-        let mut shown: Vec<BlockDraft> = summary.map(|text| made("summary", text)).into_iter().collect();
+        let mut shown: Vec<BlockDraft> =
+            summary.map(|text| made("summary", "summary of the past", text)).into_iter().collect();
         let newest_user =
             self.items[..start.min(until)].iter().rposition(|item| item.is_message_of(contexture::item::Role::User));
         let kept = newest_user.filter(|_| start > 0).map(|at| item_draft(&self.items[at], &Estimate));
@@ -179,13 +177,14 @@ impl Thread {
             let name = placed["layer"].as_str().unwrap_or("a layer");
             if placed["place"] == "live" {
                 let text = "[This layer writes its text anew for each request; the store does not have it.]";
-                drafts.push(BlockDraft { tokens: 0, ..made(&format!("layer {name}"), text) });
+                drafts.push(BlockDraft { tokens: 0, ..made("layer", name, text) });
             }
             let items = placed["place"]["anchor"]["items"].as_array();
             for item in items.into_iter().flatten() {
                 if let Ok(item) = Item::deserialize(item) {
                     let draft = item_draft(&item, &Estimate);
-                    drafts.push(BlockDraft { source: BlockSource::Made, name: format!("layer {name}"), ..draft });
+                    let (source, made) = (BlockSource::Made, "layer");
+                    drafts.push(BlockDraft { source, made, name: name.to_owned(), ..draft });
                 }
             }
         }
@@ -193,13 +192,14 @@ impl Thread {
     }
 }
 
-fn made(name: &str, text: &str) -> BlockDraft {
+fn made(made: &'static str, name: &str, text: &str) -> BlockDraft {
     BlockDraft {
         source: BlockSource::Made,
         kind: BlockKind::Text,
         role: "",
         name: name.to_owned(),
         call: String::new(),
+        made,
         is_error: false,
         tokens: Estimate.count(text),
         text: text.to_owned(),

@@ -68,10 +68,10 @@ impl Inspector {
 
 fn page(path: &str) -> Response<Body> {
     match path {
-        "/inspect" | "/inspect/" => answer::of("text/html; charset=utf-8", page::DOCUMENT),
+        "/" | "/inspect" | "/inspect/" => answer::of("text/html; charset=utf-8", page::DOCUMENT),
         "/inspect/app.js" => answer::of("text/javascript; charset=utf-8", page::SCRIPT),
         "/inspect/icon.svg" => answer::of("image/svg+xml", page::ICON),
         "/inspect/app.css" => answer::of("text/css; charset=utf-8", page::STYLE),
-        _ => answer::refused(StatusCode::NOT_FOUND, "there is no such page"),
+        _ => answer::sentence(StatusCode::NOT_FOUND, "There is no such page. The inspector is at /inspect/."),
     }
 }

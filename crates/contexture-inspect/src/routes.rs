@@ -25,6 +25,10 @@ const MOST_ROWS: u64 = 500;
 /// Default rows per page.
 const USUAL_ROWS: u64 = 100;
 
+/// Columns of the picture of a conversation, if nothing is said, and at most.
+const USUAL_COLUMNS: u64 = 300;
+const MOST_COLUMNS: u64 = 2_000;
+
 /// Most bytes of a text per response.
 const MOST_TEXT: u64 = 1 << 20;
 
@@ -37,6 +41,9 @@ const LEAST_SEARCH: usize = 2;
 /// Responds to a request to the API.
 pub fn respond(inspector: &Inspector, method: &Method, route: &str, query: &str, body: &[u8]) -> Response<Body> {
     let query = Query::parse(query);
+    if let Some(wrong) = query.wrong() {
+        return refused(StatusCode::BAD_REQUEST, &wrong);
+    }
     let parts: Vec<String> = route.split('/').map(decoded).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let answered = match *method {
@@ -56,17 +63,25 @@ fn read(inspector: &Inspector, parts: &[&str], query: &Query) -> Result<Option<R
     Ok(match parts {
         ["about"] => Some(answer::json(&inspector.about())),
         ["conversations"] => Some(answer::json(&archive.conversations(query.from(), query.limit())?)),
-        ["conversations", id] => archive.conversation(id)?.map(|line| answer::json(&line)),
+        ["conversations", id] => {
+            open(inspector, id)?;
+            archive.conversation(id)?.map(|line| answer::json(&line))
+        }
         ["conversations", id, rest @ ..] if archive.conversation(id)?.is_some() => {
+            open(inspector, id)?;
             read_conversation(inspector, id, rest, query)?
         }
         ["bill"] => match BillGrouping::named(query.get("by").unwrap_or("conversation")) {
-            Some(by) => Some(answer::json(&json!({"items": bill(archive, by)?}))),
+            Some(by) => {
+                let (unread, conversations) = archive.unread()?;
+                let page = json!({"items": bill(archive, by)?, "unread": unread, "conversations": conversations});
+                Some(answer::json(&page))
+            }
             None => Some(refused(StatusCode::BAD_REQUEST, "`by` is conversation, day or model")),
         },
         ["search"] => {
             let words = query.get("q").unwrap_or_default();
-            let before = query.get("before").and_then(|before| before.parse().ok());
+            let before = query.number("before");
             Some(match words.len() < LEAST_SEARCH {
                 true => refused(StatusCode::BAD_REQUEST, "`q` needs at least two letters"),
                 false => answer::json(&archive.search(words, query.get("conversation"), before, query.limit())?),
@@ -87,6 +102,11 @@ fn read_conversation(
     Ok(match rest {
         ["requests"] => Some(answer::json(&archive.requests(id, query.from(), query.limit())?)),
         ["turns"] => Some(answer::json(&json!({"items": archive.turns(id)?}))),
+        ["overview"] => {
+            let columns = query.number("columns").unwrap_or(USUAL_COLUMNS).clamp(1, MOST_COLUMNS);
+            Some(answer::json(&archive.overview(id, columns)?))
+        }
+        ["requests", n, "story"] => archive.story(id, n.parse().unwrap_or(0))?.map(|story| answer::json(&story)),
         ["requests", n] => {
             let n: u64 = n.parse().unwrap_or(0);
             let line = archive.requests(id, n, 1)?.items.pop().filter(|line| line.n == n);
@@ -97,7 +117,11 @@ fn read_conversation(
                 return Ok(Some(refused(StatusCode::BAD_REQUEST, "`form` is sent, came or before")));
             };
             let block = query.number("block").and_then(|block| block.try_into().ok());
-            let by_size = query.get("order") == Some("size");
+            let by_size = match query.get("order") {
+                None | Some("place") => false,
+                Some("size") => true,
+                Some(_) => return Ok(Some(refused(StatusCode::BAD_REQUEST, "`order` is place or size"))),
+            };
             let asked = WindowQuery { form, by_size, from: query.from(), limit: query.limit(), block };
             archive.window(id, n.parse().unwrap_or(0), asked)?.map(|window| answer::json(&window))
         }
@@ -114,7 +138,9 @@ fn read_conversation(
             Some(answer::json(&json!({"items": files})))
         }
         ["history"] => {
-            let path = query.get("path").unwrap_or_default();
+            let Some(path) = query.get("path") else {
+                return Ok(Some(refused(StatusCode::BAD_REQUEST, "`path` is missing: it names a file")));
+            };
             let events = files()?.lock().unwrap_or_else(PoisonError::into_inner).history(path);
             Some(answer::json(&json!({"path": path, "items": events})))
         }
@@ -129,6 +155,14 @@ fn read_conversation(
         }
         _ => None,
     })
+}
+
+/// Has a recording read that was only listed so far.
+fn open(inspector: &Inspector, id: &str) -> Result<(), StoreError> {
+    if inspector.archive().conversation(id)?.is_some_and(|line| line.is_unread) {
+        inspector.open_recording(id);
+    }
+    Ok(())
 }
 
 fn plain_name(id: &str) -> String {
@@ -153,9 +187,17 @@ fn act(
     body: &[u8],
 ) -> Result<Option<Response<Body>>, StoreError> {
     let archive = inspector.archive();
+    if *method == Method::POST && parts == ["open"] {
+        inspector.open_all();
+        return Ok(Some(answer::json(&json!({"unread": archive.unread()?.0}))));
+    }
     let ["conversations", id, rest @ ..] = parts else { return Ok(None) };
     if archive.conversation(id)?.is_none() {
         return Ok(None);
+    }
+    if *method == Method::POST && *rest == ["open"] {
+        open(inspector, id)?;
+        return Ok(archive.conversation(id)?.map(|line| answer::json(&line)));
     }
     if *method == Method::DELETE && rest.is_empty() {
         return forget(inspector, id).map(Some);
@@ -219,6 +261,9 @@ fn forget(inspector: &Inspector, id: &str) -> Result<Response<Body>, StoreError>
     Ok(answer::json(&json!({"forgotten": id})))
 }
 
+/// The parameters that are numbers.
+const NUMBERS: &[&str] = &["from", "limit", "before", "block", "columns"];
+
 /// The query string of a URL.
 struct Query {
     pairs: HashMap<String, String>,
@@ -232,6 +277,14 @@ impl Query {
 
     fn get(&self, name: &str) -> Option<&str> {
         self.pairs.get(name).map(String::as_str)
+    }
+
+    /// What is wrong with it, in a sentence.
+    fn wrong(&self) -> Option<String> {
+        let is_wrong = |name: &&&str| self.get(name).is_some_and(|value| value.parse::<u64>().is_err());
+        let name = NUMBERS.iter().find(is_wrong)?;
+        let least = if *name == "limit" { ", at least 1" } else { "" };
+        Some(format!("`{name}` is a whole number{least}; `{}` is not", self.get(name).unwrap_or_default()))
     }
 
     fn number(&self, name: &str) -> Option<u64> {
@@ -256,7 +309,17 @@ mod tests {
     fn addresses_are_decoded() {
         assert_eq!(decoded("a%2Fb%20c%"), "a/b c%");
         assert_eq!(decoded("%zz%C3%BC"), "%zzü");
-        let query = Query::parse("q=a+b%26c&limit=9999&from=x");
+        let query = Query::parse("q=a+b%26c&limit=9999");
         assert_eq!((query.get("q"), query.limit(), query.from()), (Some("a b&c"), MOST_ROWS, 0));
+    }
+
+    #[test]
+    fn what_is_no_number_is_said_to_be_none() {
+        let wrong = |query: &str| Query::parse(query).wrong();
+        assert_eq!(wrong("limit=5&from=0&q=abc"), None);
+        assert_eq!(wrong("limit=abc").as_deref(), Some("`limit` is a whole number, at least 1; `abc` is not"));
+        for query in ["from=-1", "limit=", "before=1.5", "block=0x1", "columns=99999999999999999999999"] {
+            assert!(wrong(query).is_some(), "{query}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 
+use super::address_file::AddressFile;
 use super::answer;
 use super::archive::{Archive, ArchivedRequest, Ticket};
 use super::pass::Pass;
@@ -27,6 +28,9 @@ const MAX_NEWS: usize = 256;
 
 /// An additional action when a conversation is deleted.
 type Forget = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Reads a recording.
+type Open = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Shows the content of an archive.
 pub struct Inspector {
@@ -40,6 +44,8 @@ pub struct Inspector {
     pub(super) tickets: Mutex<HashMap<u64, Ticket>>,
     /// An additional action when a conversation is deleted.
     forgetting: OnceLock<Forget>,
+    /// Reads a recording that was only listed so far.
+    opening: OnceLock<Open>,
 }
 
 impl Inspector {
@@ -56,6 +62,7 @@ impl Inspector {
             controls: OnceLock::new(),
             tickets: Mutex::default(),
             forgetting: OnceLock::new(),
+            opening: OnceLock::new(),
         }
     }
 
@@ -74,6 +81,36 @@ impl Inspector {
     pub fn on_forget(&self, forget: impl Fn(&str) + Send + Sync + 'static) {
         // Set only once, when the inspector starts.
         let _ = self.forgetting.set(Box::new(forget));
+    }
+
+    /// Sets what reads a recording that is listed when somebody opens it. It is called once for each, and must not block.
+    pub fn on_open(&self, open: impl Fn(&str) + Send + Sync + 'static) {
+        // Set only once, when the inspector starts.
+        let _ = self.opening.set(Box::new(open));
+    }
+
+    /// Has a recording read that was only listed so far.
+    pub fn open_recording(&self, conversation: &str) {
+        if let Some(open) = self.opening.get() {
+            // If it cannot be marked, it is asked for again.
+            if let Ok(true) = self.archive.is_being_read(conversation) {
+                open(conversation);
+            }
+        }
+    }
+
+    /// Has all recordings read, newest first.
+    pub(super) fn open_all(&self) {
+        for id in self.archive.unread_ids().unwrap_or_default() {
+            self.open_recording(&id);
+        }
+    }
+
+    /// Notes that a recording is read, and notifies the pages.
+    pub fn is_read(&self, conversation: &str) {
+        // What cannot be marked stays listed as being read.
+        let _ = self.archive.is_read(conversation);
+        self.tell("conversation", json!({"conversation": conversation}));
     }
 
     /// Deletes a conversation everywhere it is stored.
@@ -145,6 +182,8 @@ pub struct InspectServer {
     inspector: Arc<Inspector>,
     _stop: watch::Sender<()>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
+    /// Where others find its address.
+    address: Option<AddressFile>,
 }
 
 impl InspectServer {
@@ -160,7 +199,13 @@ impl InspectServer {
         let app = axum::Router::new().fallback(handle).with_state(inspector.clone());
         let (stop, stopped) = watch::channel(());
         let serving = tokio::spawn(serve(listener, app, HEADER_TIME, stopped));
-        Ok(Self { inspector, _stop: stop, serving })
+        Ok(Self { inspector, _stop: stop, serving, address: None })
+    }
+
+    /// Writes its address beside a store, for as long as it serves.
+    pub(super) fn beside(mut self, store: &std::path::Path) -> Self {
+        self.address = AddressFile::write(store, self.inspector.url());
+        self
     }
 
     /// The inspector.
@@ -179,6 +224,7 @@ impl InspectServer {
 
 impl Drop for InspectServer {
     fn drop(&mut self) {
+        drop(self.address.take());
         self.serving.abort();
     }
 }

@@ -1,6 +1,6 @@
 //! The history of the files of a conversation, derived from its tool calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use contexture::files::dialect::Dialects;
 use contexture::files::model::{FileModel, Grade};
@@ -9,6 +9,7 @@ use contexture::files::observation::Observation;
 use contexture::files::observer::Observer;
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 
+use super::made;
 use super::text::cut;
 use super::view::{FileEvent, FileEventKind, FileGrade, FileLine, ShownGrade};
 
@@ -26,11 +27,18 @@ pub struct Timeline {
     /// Commands that may have changed any file, with the request that first showed them.
     sweeps: Vec<(u64, String)>,
     /// The files that blocks show.
-    shows: HashMap<u32, Vec<String>>,
+    shows: HashMap<u32, Vec<ReadLines>>,
     /// The request of each moment of the file model.
     requests: Vec<u64>,
     /// The newest place that was processed.
     pub(super) newest: i64,
+}
+
+/// Lines of a file that a block shows.
+struct ReadLines {
+    path: String,
+    count: u64,
+    lines: String,
 }
 
 /// A call, or its output.
@@ -107,8 +115,13 @@ impl Timeline {
             if events.last() != Some(&event) {
                 events.push(event);
             }
-            if what == FileEventKind::Read {
-                self.shows.entry(block).or_default().push(path.to_owned());
+            if let Observation::Read { block: read, .. } = observation {
+                let count = read.lines.len() as u64;
+                self.shows.entry(block).or_default().push(ReadLines {
+                    path: path.to_owned(),
+                    count,
+                    lines: detail.clone(),
+                });
             }
         }
     }
@@ -117,21 +130,21 @@ impl Timeline {
     pub fn files(&self) -> Vec<FileLine> {
         let mut files: Vec<(u32, FileLine)> = Vec::new();
         for (place, file) in self.model.files().iter().enumerate() {
-            let claim = self.model.claim_whole(place);
             let lines: usize = file.segments.iter().map(|segment| segment.lines.len()).sum();
             if lines == 0 && file.reads == 0 && file.edits == 0 && !file.deleted {
                 continue;
             }
-            let by = claim.as_ref().and_then(|claim| claim.by.first()).map(|cause| cut(&cause.by, COMMAND_CHARS));
+            let known = self.known(place);
             let line = FileLine {
                 path: file.path.clone(),
-                grade: match claim {
+                grade: match known.worst {
                     _ if file.deleted => FileGrade::Deleted,
-                    Some(claim) => file_grade(claim.grade),
+                    Some((grade, _)) => made::grade(grade),
                     None => FileGrade::Unknown,
                 },
-                reason: by.unwrap_or_default(),
+                reason: known.worst.and_then(|(_, cause)| cause).unwrap_or_default(),
                 lines: lines as u64,
+                graded: known.graded,
                 is_whole: file.whole,
                 reads: u64::from(file.reads),
                 changes: u64::from(file.edits),
@@ -143,14 +156,35 @@ impl Timeline {
         files.into_iter().map(|(_, line)| line).collect()
     }
 
+    /// How well the lines of a file are known, region by region.
+    fn known(&self, place: usize) -> KnownLines {
+        let mut known = KnownLines::default();
+        for (segment, of) in self.model.files()[place].segments.iter().enumerate() {
+            for (region, claim) in self.model.claims(place, segment, 0..of.lines.len()) {
+                *known.graded.entry(api_name(made::grade(claim.grade))).or_default() += region.len() as u64;
+                if known.worst.as_ref().is_none_or(|(grade, _)| claim.grade < *grade) {
+                    let cause = claim.by.first().map(|cause| cut(&cause.by, COMMAND_CHARS));
+                    known.worst = Some((claim.grade, cause));
+                }
+            }
+        }
+        known
+    }
+
     /// The events of a file, oldest first.
     pub fn history(&self, path: &str) -> Vec<FileEvent> {
         self.events.get(path).cloned().unwrap_or_default()
     }
 
+    /// How many lines of a file a block shows, and which.
+    pub fn lines_of(&self, block: u32) -> (u64, String) {
+        let first = self.shows.get(&block).and_then(|reads| reads.first());
+        first.map_or((0, String::new()), |read| (read.count, read.lines.clone()))
+    }
+
     /// How reliable the lines that a block shows were at a request.
     pub fn grade(&self, block: u32, n: u64) -> Option<BlockGrade> {
-        let path = self.shows.get(&block)?.first()?;
+        let path = &self.shows.get(&block)?.first()?.path;
         let events = self.events.get(path)?;
         let read = events.iter().rposition(|event| event.block == block && event.what == FileEventKind::Read)?;
         let later = events[read + 1..].iter().filter(|event| event.n <= n);
@@ -183,13 +217,17 @@ impl Timeline {
     }
 }
 
-fn file_grade(grade: Grade) -> FileGrade {
-    match grade {
-        Grade::InDoubt => FileGrade::InDoubt,
-        Grade::Presumed => FileGrade::Presumed,
-        Grade::Sure => FileGrade::Sure,
-        Grade::Verified => FileGrade::Verified,
-    }
+/// How well the lines of a file are known.
+#[derive(Default)]
+struct KnownLines {
+    graded: BTreeMap<String, u64>,
+    /// The lowest grade, with what lowered it first.
+    worst: Option<(Grade, Option<String>)>,
+}
+
+/// The name that the API has for a grade.
+fn api_name(grade: FileGrade) -> String {
+    serde_json::to_value(grade).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Converts an observation to an event.

@@ -51,6 +51,12 @@ pub struct ConversationLine {
     pub title: String,
     /// The name of the recording, if it is one.
     pub name: String,
+    /// The agent that made the recording, if it is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// The directory in which the agent worked, where the recording says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
     /// The conversation that it branched off from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -58,7 +64,7 @@ pub struct ConversationLine {
     pub format: Option<Format>,
     /// The last requested model.
     pub model: String,
-    /// When its first request arrived, in milliseconds since the Unix epoch.
+    /// When its first request arrived, in milliseconds since the Unix epoch; 0 if the recording does not say.
     pub first_ms: u64,
     /// When its last request arrived.
     pub last_ms: u64,
@@ -82,8 +88,18 @@ pub struct ConversationLine {
     pub folds: u64,
     /// The number of requests that failed.
     pub failed: u64,
+    /// Requests that could not have been sent as they came, because the model's window is smaller. What pass-through
+    /// would have cost counts them all the same.
+    pub unsendable: u64,
+    /// Requests whose bill is simulated.
+    pub simulated: u64,
+    /// Tokens of some of its requests, in order, for a small picture.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shape: Vec<u64>,
     /// Whether it is still being read.
     pub is_reading: bool,
+    /// Whether it is a recording that was not opened yet; it is read when it is.
+    pub is_unread: bool,
     /// Why nothing more is folded in it, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
@@ -187,6 +203,26 @@ pub enum BlockState {
     Gone,
 }
 
+/// Lines of a file that a window shows, and how well they are known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileView {
+    /// The block that shows them.
+    pub block: u32,
+    /// The path, as the model sees it.
+    pub path: String,
+    /// The lines: `all 40`, `12–20`, or how many.
+    pub lines: String,
+    /// How many lines.
+    pub count: u64,
+    /// How well they are known.
+    pub grade: FileGrade,
+    /// Why the grade is not higher.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Whether Contexture wrote them, as against the output of a read.
+    pub is_written: bool,
+}
+
 /// A block of a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockLine {
@@ -202,6 +238,13 @@ pub struct BlockLine {
     pub role: String,
     /// The tool or file it is about.
     pub name: String,
+    /// What it is, if Contexture wrote it: `views`, `records`, `digest`, `brought_back`, `echoes`, `references`, `note`,
+    /// `cut`, `layer` or `summary`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub made: String,
+    /// The lines of files that it shows, if Contexture wrote it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<FileView>,
     /// Tokens, by our own count.
     pub tokens: u64,
     /// Bytes of its text.
@@ -292,6 +335,8 @@ pub struct FileLine {
     pub reason: String,
     /// The number of known lines.
     pub lines: u64,
+    /// The same by grade.
+    pub graded: BTreeMap<String, u64>,
     /// Whether these are all of its lines.
     pub is_whole: bool,
     /// How often it was read.
@@ -339,7 +384,7 @@ pub enum ShownGrade {
 }
 
 /// How reliable the known lines of a file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileGrade {
     /// The disk has the same.
@@ -350,6 +395,10 @@ pub enum FileGrade {
     Presumed,
     /// Something may have changed them.
     InDoubt,
+    /// The file was changed since.
+    Overtaken,
+    /// The file was read again since.
+    ReadAgain,
     /// The file was deleted.
     Deleted,
     /// No line is known.
@@ -369,8 +418,8 @@ pub struct FileEvent {
     pub block: u32,
 }
 
-/// A declared tool.
-#[derive(Clone, Debug, Serialize)]
+/// A tool that was declared or called.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ToolLine {
     /// Its name.
     pub name: String,
@@ -385,8 +434,17 @@ pub struct ToolLine {
     /// The same in dollars, where the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
-    /// The block that declares it.
+    /// The block that declares it; 0 if none does.
     pub block: u32,
+    /// Tokens of its calls.
+    pub call_tokens: u64,
+    /// Tokens of its outputs.
+    pub output_tokens: u64,
+    /// Tokens of its calls and outputs, each counted in every request in which it was sent.
+    pub carried: u64,
+    /// Its largest output, and the request in which it first was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest: Option<(u32, u64, u64)>,
 }
 
 /// A line of the bill.
@@ -400,6 +458,10 @@ pub struct BillLine {
     pub receipt: Receipt,
     /// Its most expensive requests.
     pub dearest: Vec<ExpensiveRequest>,
+    /// How many of its requests have a simulated bill.
+    pub simulated: u64,
+    /// How many could not have been sent as they came.
+    pub unsendable: u64,
 }
 
 /// An expensive request.
@@ -436,4 +498,164 @@ pub struct SearchHit {
     pub found: String,
     /// Text after the match.
     pub behind: String,
+}
+
+/// Some neighbouring requests of a conversation, for its picture.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OverviewColumn {
+    /// The request that is shown for all of them: the dearest.
+    pub n: u64,
+    /// The first and the last of them.
+    pub range: (u64, u64),
+    /// The turn of the first.
+    pub turn: u64,
+    /// Whether a turn begins in it.
+    pub begins: bool,
+    /// Tokens sent with the shown one, by source.
+    pub sources: BTreeMap<String, u64>,
+    /// Tokens of the shown one, sent and received.
+    pub sent: u64,
+    /// Tokens received.
+    pub came: u64,
+    /// What the shown one was billed.
+    pub billed: f64,
+    /// The budget of its window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+    /// How many folds there are among them.
+    pub folds: u64,
+    /// Notable events of the shown one.
+    pub verdicts: Vec<RequestVerdict>,
+}
+
+/// A conversation at a glance.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Overview {
+    /// The columns, in order.
+    pub columns: Vec<OverviewColumn>,
+    /// The largest budget.
+    pub budget: Option<u64>,
+    /// The model's window.
+    pub context: Option<u64>,
+    /// The bill of one request in the middle, by size.
+    pub usual: f64,
+    /// How many requests are much dearer than that.
+    pub dear: u64,
+}
+
+/// What left the window, of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RemovedKind {
+    /// `made`, `call`, `output`, `file`, `told`, `thought`, `said` or `other`.
+    pub kind: &'static str,
+    /// How many blocks.
+    pub count: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// The largest of them.
+    pub block: u32,
+}
+
+/// The price of a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FoldPrice {
+    /// What is billed again, in tokens at the plain input price.
+    pub cost: f64,
+    /// What every later request costs less.
+    pub saves_per_request: f64,
+}
+
+/// What a fold did.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoldStory {
+    /// Why it was made.
+    pub reason: String,
+    /// Tokens of the window before it.
+    pub before_tokens: u64,
+    /// Tokens after it.
+    pub after_tokens: u64,
+    /// Its price as it was estimated when it was decided.
+    pub estimated: Option<FoldPrice>,
+    /// Its price as it was billed.
+    pub billed: Option<FoldPrice>,
+    /// The request with which it was paid back, if it was.
+    pub paid_back: Option<u64>,
+    /// The next fold.
+    pub next: Option<u64>,
+    /// Files with the agent's own changes that had no room.
+    pub left_out: Vec<String>,
+    /// What of the dialogue was cut: its kind, the hash that shows it again, and its tokens.
+    pub cut: Vec<(String, String, u64)>,
+}
+
+/// A piece of the picture of a window: one block, or several small ones.
+#[derive(Clone, Debug, Serialize)]
+pub struct WindowPiece {
+    /// The first block.
+    pub block: u32,
+    /// How many blocks.
+    pub count: u64,
+    /// Their source.
+    pub source: BlockSource,
+    /// What it is, if Contexture wrote it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub made: String,
+    /// The name of the first block.
+    pub name: String,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Whether the provider read them from its cache.
+    pub is_cached: bool,
+    /// Whether they are unchanged since the request before.
+    pub is_unchanged: bool,
+    /// How many views they have.
+    pub views: u64,
+    /// How many of these are in doubt.
+    pub doubtful: u64,
+}
+
+/// A block of an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct AnswerBlock {
+    /// Its id.
+    pub id: u32,
+    /// Its kind.
+    pub kind: BlockKind,
+    /// The tool, for a call.
+    pub name: String,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The start of its text.
+    pub preview: String,
+}
+
+/// A request in whole: what the model saw, what was taken away, what it answered, and what it cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct RequestStory {
+    /// The request.
+    pub line: RequestLine,
+    /// The most tokens that the window could have.
+    pub budget: Option<u64>,
+    /// The window, in order.
+    pub pieces: Vec<WindowPiece>,
+    /// Blocks of the window.
+    pub blocks: u64,
+    /// Tokens that are unchanged since the request before, and were not read from the cache.
+    pub again: u64,
+    /// The lines of files in the window, doubtful ones first.
+    pub views: Vec<FileView>,
+    /// What left the window since the request before.
+    pub removed: Vec<RemovedKind>,
+    /// What a fold did, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold: Option<FoldStory>,
+    /// The newest fold up to here that had no room for the agent's own changes, with the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<(u64, Vec<String>)>,
+    /// What the model answered. Empty until the agent sends it back.
+    pub answer: Vec<AnswerBlock>,
+    /// The bill of one of the requests around it in the middle, by size.
+    pub usual: f64,
+    /// Dollars that were paid, and that pass-through would have cost, where known.
+    pub dollars: Option<(f64, f64)>,
 }

@@ -41,7 +41,11 @@ pub async fn inspector_of_gateway(store: Option<&Path>) -> Result<InspectServer,
         can_forget: true,
         note: None,
     };
-    InspectServer::start(ADDRESS, archive, about).await
+    let server = InspectServer::start(ADDRESS, archive, about).await?;
+    Ok(match store.map(Place::new) {
+        Some(Place::File(store)) => server.beside(&store),
+        Some(Place::Postgres(_)) | None => server,
+    })
 }
 
 impl Watcher for Inspector {

@@ -1,22 +1,30 @@
 //! `contexture inspect`: what models see, on a page in the browser.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use contexture::item::Role;
 use contexture::store::SqliteStore;
+use contexture::transcript::Format;
 use contexture_gateway::simulate::played::Played;
 use contexture_gateway::{is_store, open_store};
 use contexture_inspect::view::About;
-use contexture_inspect::{ARCHIVE_NAME, Archive, InspectServer, Inspector, library};
+use contexture_inspect::{
+    ARCHIVE_NAME, AnnouncedRecording, Archive, InspectServer, Inspector, library, playing, title_of,
+};
 use tokio::task::JoinHandle;
 
 use super::place::store_path;
 use super::start::cannot_start;
 use crate::failure::Failure;
 use crate::source::{self, RecordingSource};
+
+/// Bytes at the start of a recording that are read to list it.
+const START_BYTES: u64 = 96 << 10;
 
 /// How every SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -79,7 +87,7 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
     let told = format!("the inspector is at {}\n", inspector.url());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
-    let mut playing = None;
+    let mut listing = None;
     match subject {
         Subject::Gateway(path) => {
             inspector.on_forget(move |id| {
@@ -92,51 +100,128 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
             library::read(&store, &inspector).await.map_err(|error| Failure::work(error.to_string()))?;
         }
         Subject::Recordings(sources) => {
-            let played = Played::new(command.budget);
-            playing = Some(tokio::task::spawn_blocking(move || play(&sources, &played, &inspector)));
+            let budget = command.budget;
+            listing = Some(tokio::task::spawn_blocking(move || list(sources, budget, &inspector)));
         }
     }
     tokio::select! {
         ended = server.wait() => Ok(ended?),
         _ = tokio::signal::ctrl_c() => Ok(()),
-        failure = nothing_played(playing) => Err(failure),
+        failure = nothing_listed(listing) => Err(failure),
     }
 }
 
-/// Returns only if there were recordings to play and none could be read.
-async fn nothing_played(playing: Option<JoinHandle<usize>>) -> Failure {
-    if let Some(playing) = playing
-        && let Ok(0) = playing.await
+/// Returns only if there were recordings to list and none is one.
+async fn nothing_listed(listing: Option<JoinHandle<usize>>) -> Failure {
+    if let Some(listing) = listing
+        && let Ok(0) = listing.await
     {
         return source::none_read();
     }
     std::future::pending().await
 }
 
-/// Plays recordings one after the other; the page fills meanwhile. Returns how many there were.
-fn play(sources: &[RecordingSource], played: &Played, inspector: &Arc<Inspector>) -> usize {
-    let mut count = 0;
-    for (number, source) in sources.iter().enumerate() {
-        let transcript = match source.transcript() {
-            Ok((transcript, report)) => {
-                source.tell(&report);
-                transcript
+/// Lists recordings, and reads each when somebody opens it. Returns how many there are.
+fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Inspector>) -> usize {
+    let mut listed = HashMap::new();
+    for (number, source) in sources.into_iter().enumerate() {
+        let id = format!("r{}", number + 1);
+        if let Some(start) = RecordingStart::read(&source) {
+            let name = source.short.display().to_string();
+            let recording = AnnouncedRecording { id: &id, name: &name, ..start.announced() };
+            // What cannot be listed is not shown.
+            if inspector.archive().announce(&recording).is_ok() {
+                listed.insert(id, source);
             }
-            Err(unread) => {
-                source.tell_unread(&unread);
-                continue;
+        }
+    }
+    let count = listed.len();
+    let only = (count == 1).then(|| listed.keys().next().cloned()).flatten();
+    let (open, opened) = std::sync::mpsc::channel::<String>();
+    let reader = inspector.clone();
+    // Ends with the process: the inspector holds the other end.
+    std::thread::spawn(move || {
+        for id in opened {
+            if let Some(source) = listed.get(&id) {
+                play(source, &id, budget, &reader);
             }
-        };
-        let (id, name) = (format!("r{}", number + 1), source.short.display().to_string());
-        let time_ms = transcript.records.iter().find_map(|record| record.time_ms()).unwrap_or(0);
-        // What cannot be announced is listed when its first request is there.
-        let _ = inspector.archive().announce(&id, &name, time_ms);
-        played.play(&**inspector, &id, &transcript.records);
-        let _ = inspector.archive().is_read(&id);
-        count += 1;
+        }
+    });
+    inspector.on_open(move |id| {
+        // The reader is there as long as the process is.
+        let _ = open.send(id.to_owned());
+    });
+    // One that was named is meant to be seen.
+    if let Some(only) = only {
+        inspector.open_recording(&only);
     }
     inspector.is_complete();
     count
+}
+
+/// Reads a recording, and plays it.
+fn play(source: &RecordingSource, id: &str, budget: Option<u64>, inspector: &Inspector) {
+    match source.transcript() {
+        Ok((transcript, report)) => {
+            source.tell(&report);
+            let played = Played::new(budget).with_model(report.model);
+            if let Err(error) = playing::play(inspector, &played, id, &transcript.records) {
+                source::say(&format!("{source}: not read to its end: {error}"));
+            }
+        }
+        Err(unread) => {
+            source.tell_unread(&unread);
+            // What is not listed any more cannot be opened either.
+            let _ = inspector.archive().unlist(id);
+        }
+    }
+    inspector.is_read(id);
+}
+
+/// What the start of a recording says of it.
+#[derive(Default)]
+struct RecordingStart {
+    title: String,
+    agent: String,
+    project: String,
+    time_ms: Option<u64>,
+    modified_ms: u64,
+}
+
+impl RecordingStart {
+    /// Reads the start of a file; `None` if it is no recording.
+    fn read(source: &RecordingSource) -> Option<Self> {
+        let modified = std::fs::metadata(&source.path).and_then(|metadata| metadata.modified()).ok();
+        let modified_ms = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let mut start = Self { modified_ms: modified_ms.map_or(0, |time| time.as_millis() as u64), ..Self::default() };
+        let Some(read) = source.start(START_BYTES) else { return Some(start) };
+        let (records, report, is_whole) = read.inspect_err(|unread| source.tell_unread(unread)).ok()?;
+        if records.is_empty() && is_whole {
+            return None;
+        }
+        let said = records.iter().filter(|record| record.role() == Some(Role::User) && !record.is_response());
+        start.title = said.map(|record| record.text()).find_map(|text| title_of(&text)).unwrap_or_default();
+        let agent = report.map(|report| report.format).filter(|format| *format != Format::Plain);
+        start.agent = agent.map(|format| format.to_string()).unwrap_or_default();
+        start.time_ms = records.iter().find_map(|record| record.time_ms());
+        let directory =
+            records.iter().flat_map(|record| record.items()).find_map(|item| item.meta()?.directory.clone());
+        let project = directory.as_deref().and_then(|path| path.rsplit(['/', '\\']).find(|part| !part.is_empty()));
+        start.project = project.unwrap_or_default().to_owned();
+        Some(start)
+    }
+
+    fn announced(&self) -> AnnouncedRecording<'_> {
+        AnnouncedRecording {
+            id: "",
+            name: "",
+            title: &self.title,
+            agent: &self.agent,
+            project: &self.project,
+            time_ms: self.time_ms,
+            modified_ms: self.modified_ms,
+        }
+    }
 }
 
 impl Subject {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use contexture_gateway::Receipt;
 use contexture_gateway::remote::receipt_of;
+use contexture_inspect::running_inspector;
 use serde_json::json;
 
 use super::place::StoreFlag;
@@ -59,7 +60,9 @@ pub fn run(command: &StatusCommand) -> Result<(), Failure> {
             serde_json::to_string_pretty(&all.collect::<Vec<_>>())? + "\n"
         }
         (_, true) => {
-            running.last().map_or("contexture: no gateway runs\n".to_owned(), |(_, receipt)| line(receipt) + "\n")
+            let link = running_inspector(&command.store.path()?).map(|url| linked(&url)).unwrap_or_default();
+            let told = |(_, receipt): &(String, Receipt)| format!("{}{link}\n", line(receipt));
+            running.last().map_or("contexture: no gateway runs\n".to_owned(), told)
         }
         _ if running.is_empty() && elsewhere.is_empty() => {
             "no gateway runs; `contexture run claude` starts one\n".to_owned()
@@ -71,6 +74,11 @@ pub fn run(command: &StatusCommand) -> Result<(), Failure> {
         }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// A link to the inspector, as terminals understand it: the token in its address is not shown.
+fn linked(url: &str) -> String {
+    format!(" \u{1b}]8;;{url}\u{1b}\\inspect\u{1b}]8;;\u{1b}\\")
 }
 
 /// A receipt in one line.

@@ -10,11 +10,9 @@ use crate::knowledge::Touched;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::view::{self, Chunk};
+use crate::written::BROUGHT_BACK_TITLE;
 use contexture_files::model::FileState;
 use contexture_text::fit::{Made, fit};
-
-/// The title of known lines that a touch brings back.
-const TITLE: &str = "# What you know of this file besides\n";
 
 /// One part in this many of what may be brought back is for lines of outputs.
 const ECHOES_PART: u64 = 4;
@@ -87,10 +85,11 @@ fn render_within(
     (news, tokens): (&str, u64),
 ) -> Option<(Arc<str>, Vec<usize>)> {
     let fitting = fit(tokens, view_bytes_in(state, tokens), |bytes| {
-        let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(TITLE.len()));
+        let chosen = view::choose(chunks, is_out, f64::NEG_INFINITY, bytes.saturating_sub(BROUGHT_BACK_TITLE.len()));
         let listed = view::with_neighbours(chunks, is_out, &chosen);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();
-        let text: Arc<str> = format!("{TITLE}{news}{}", view::render(state.knowledge.model(), &listed).text).into();
+        let text: Arc<str> =
+            format!("{BROUGHT_BACK_TITLE}{news}{}", view::render(state.knowledge.model(), &listed).text).into();
         let (bytes, tokens) = (view::bytes(chunks, &chosen), settings.meter.made(&text));
         Made { made: (text, chosen), bytes, tokens }
     });

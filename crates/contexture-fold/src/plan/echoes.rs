@@ -9,11 +9,9 @@ use crate::conversation::text_of;
 use crate::records::CallRecord;
 use crate::settings::Settings;
 use crate::state::State;
+use crate::written::ECHOES_TITLE;
 use contexture_text::block::start_of;
 use contexture_text::one_line::one_line;
-
-/// The title of what is brought back.
-const TITLE: &str = "# What earlier outputs said of what was just named\n";
 
 /// Most names that are looked for before a request.
 const MAX_SOUGHT: usize = 3;
@@ -47,7 +45,7 @@ pub(super) fn echoes(settings: &Settings, state: &State, tokens: u64) -> String 
         }
         // The window is searched last, since it is long.
         let Some((record, output)) = holder(state, name).filter(|_| !is_shown(state, name)) else { continue };
-        let mut longer = if text.is_empty() { TITLE.to_owned() } else { text.clone() };
+        let mut longer = if text.is_empty() { ECHOES_TITLE.to_owned() } else { text.clone() };
         write_echo(&mut longer, name, record, &output);
         if settings.meter.text(&longer) <= tokens {
             text = longer;

@@ -11,13 +11,11 @@ use crate::settings::Settings;
 use crate::shown::Head;
 use crate::state::State;
 use crate::view::{self, Chunk};
+use crate::written::{OUTLINE_TITLE, PRESUMED_START};
 use contexture_text::fit::{Made, fit};
 
 /// Is between the agent's last words in the dialogue and its next message, where nothing else is.
 const GOES_ON: &str = "[Contexture's note: the newest messages follow]";
-
-/// The title of outlines.
-const OUTLINE_TITLE: &str = "# What you know besides, to be read again when needed\n";
 
 /// Why the past is folded now.
 #[derive(Clone, Copy)]
@@ -117,7 +115,9 @@ fn presumed_since(state: &State, kept: usize) -> String {
         return String::new();
     }
     let commands = view::named_causes(&causes);
-    format!("Since message {oldest} these ran, and are presumed to have left the files above as they are: {commands}\n")
+    format!(
+        "{PRESUMED_START}{oldest} these ran, and are presumed to have left the files above as they are: {commands}\n"
+    )
 }
 
 /// The outlines of what is known but not in the window, within a number of tokens.

@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use crate::shown::ShownItem;
 use crate::state::State;
 use crate::tuning::{EXCHANGES_SHARE, FREE_SHARE, LEAST_EXCHANGES, MOST_SAID_SHARE};
+use crate::written::{CHANGED_TITLE, LOST_TITLE};
 
 /// A fold before its view is chosen.
 pub(super) struct Frame {
@@ -168,7 +169,7 @@ fn digest(settings: &Settings, state: &State) -> String {
     let changed = changed_files(state.knowledge.model(), settings.tuning.changed_tokens as usize * 4);
     let mut text = String::new();
     let lost = lost_on_disk(state.knowledge.model(), |_, _| true);
-    let sections = [("# What you changed", changed), ("# What changed on disk since you read it", lost)];
+    let sections = [(CHANGED_TITLE, changed), (LOST_TITLE, lost)];
     for (title, body) in sections {
         if !body.is_empty() {
             text.push_str(title);

@@ -6,6 +6,7 @@ use super::dialogue::Cuts;
 use crate::decision::ShownLines;
 use crate::settings::Settings;
 use crate::view::Chunk;
+use crate::written::LEFT_OUT_START;
 use contexture_files::model::FileModel;
 use contexture_text::one_line::one_line;
 
@@ -50,7 +51,7 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
         return String::new();
     }
     let or_pinned = if settings.policy.pins.is_empty() { "" } else { " or pinned files" };
-    let text = format!("Some of your own changes{or_pinned} do not fit here, in {}: {}\n", files(paths), named(paths));
+    let text = format!("{LEFT_OUT_START}{or_pinned} do not fit here, in {}: {}\n", files(paths), named(paths));
     shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
 }
 

@@ -11,12 +11,13 @@ use crate::shown::{Head, ShownItem};
 use crate::state::State;
 use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAST_PART_BYTES};
 use crate::view::{self, Chunk};
+use crate::written::FILES_TITLE;
 use contexture_files::model::Line;
 use contexture_text::fit::{Made, fit};
 
 /// The title of a part of the view. It names the message, since a part that is kept shows what was known at that time.
 fn title(message: u32) -> String {
-    format!("# Files as you know them at message {message}\n")
+    format!("{FILES_TITLE}{message}\n")
 }
 
 /// The view of a fold.

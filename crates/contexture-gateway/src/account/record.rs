@@ -32,8 +32,14 @@ pub struct RequestRecord {
     pub is_unsaved: bool,
     /// The decisions for it, in plain words.
     pub decided: Vec<DecidedNote>,
-    /// The usage that the provider reported.
+    /// The usage that the provider reported, or that was simulated.
     pub usage: Option<Usage>,
+    /// Whether its usage is that of a simulated provider, as for recordings.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_simulated: bool,
+    /// The most tokens that its window could have, by our own count, where something was decided about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
     /// Its bill.
     pub bill: Option<Bill>,
     /// Dollars per million input and output tokens for what was sent, where known.
@@ -114,6 +120,7 @@ impl RequestRecord {
     pub fn note_fold_bill(&mut self) {
         let Some(fold) = self.bill.and_then(|bill| bill.fold) else { return };
         if let Some(note) = self.decided.iter_mut().find(|note| note.is_fold()) {
+            note.estimated = Some((note.cost, note.saves_per_request));
             (note.cost, note.saves_per_request) = (fold.cost.max(0.0), fold.saves_per_request);
         }
     }
@@ -139,20 +146,35 @@ pub struct DecidedNote {
     /// What it saves in every later request.
     #[serde(default)]
     pub saves_per_request: f64,
+    /// The cost of a fold and what it saves as they were estimated when it was decided, if the two above are as billed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<(f64, f64)>,
+    /// Files with changes by the agent, or pinned ones, that a fold had no room for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// What of the dialogue a fold had to cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<CutNote>,
+}
+
+/// Something that a fold had to cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutNote {
+    /// What it is: `said`, `told` or `record`.
+    pub what: String,
+    /// The hash by which the whole text can be shown again.
+    pub hash: String,
+    /// How many of its tokens are not shown.
+    pub tokens: u64,
 }
 
 impl DecidedNote {
     /// A decision without figures.
     pub fn new(what: DecisionKind, reason: impl Into<String>) -> Self {
-        Self {
-            what,
-            reason: reason.into(),
-            is_forced: false,
-            before_tokens: 0,
-            after_tokens: 0,
-            cost: 0.0,
-            saves_per_request: 0.0,
-        }
+        let (reason, left_out, cut) = (reason.into(), Vec::new(), Vec::new());
+        let (before_tokens, after_tokens, cost, saves_per_request) = (0, 0, 0.0, 0.0);
+        let (is_forced, estimated) = (false, None);
+        Self { what, reason, is_forced, before_tokens, after_tokens, cost, saves_per_request, estimated, left_out, cut }
     }
 
     /// Whether it is a fold.

@@ -201,6 +201,12 @@ impl ConversationFolder {
 
     /// Decides what to send for the current request. Files about to be shown are checked on the disk, if there is one.
     pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> NewDecisions {
+        let decisions = self.decide(policy, is_cold, disk);
+        NewDecisions { plan: self.plan(), decisions, named: Vec::new() }
+    }
+
+    /// The same without the plan.
+    pub fn decide(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> Vec<FoldDecision> {
         self.folder.set_policy(policy);
         if is_cold {
             self.folder.cache_is_cold();
@@ -210,7 +216,22 @@ impl ConversationFolder {
         if decisions.iter().any(|decision| matches!(decision, FoldDecision::Fold(_))) {
             self.bound.messages = self.messages();
         }
-        NewDecisions { plan: self.plan(), decisions, named: Vec::new() }
+        decisions
+    }
+
+    /// The window as it is now.
+    pub fn window(&self) -> &[ShownItem] {
+        self.folder.window()
+    }
+
+    /// How many items at the start of the window will probably stay with the next fold.
+    pub fn standing(&self) -> usize {
+        self.folder.standing()
+    }
+
+    /// The items read so far, each with its tokens.
+    pub fn log(&self) -> &[(Arc<Item>, u64)] {
+        self.reading.log()
     }
 
     fn ask(&mut self, disk: Option<&dyn FsAdapter>) {

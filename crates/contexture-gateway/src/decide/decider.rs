@@ -252,6 +252,7 @@ impl Decider {
         let head = head_tokens(request, conversation.beginning().lead);
         let requested = requested_model(&self.options, &arrived.incoming.asks, Some(request));
         let policy = policy(&self.options, request, conversation, &requested, head);
+        let budget = policy.budget + head;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let current = self.folding.caught_up(request, conversation, held.take(), &policy);
         let CurrentFolder { mut folder, named } = current.map_err(|error| misread(conversation, &error))?;
@@ -276,7 +277,7 @@ impl Decider {
             false => (Outgoing::Decided { body }, tokens),
         };
         let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens);
-        Ok(prepared.of(conversation.clone()).with_decisions(notes).unsaved(!is_kept))
+        Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).unsaved(!is_kept))
     }
 
     /// Lets decisions that were made too late for an earlier request take effect with this one, before anything else is

@@ -1,8 +1,8 @@
 //! Decisions in plain words.
 
-use contexture::fold::{FoldDecision, FoldWhen};
+use contexture::fold::{Fold, FoldDecision, FoldWhen};
 
-use crate::account::record::{DecidedNote, DecisionKind};
+use crate::account::record::{CutNote, DecidedNote, DecisionKind};
 
 /// Describes a decision in plain words.
 pub fn note_of(decision: &FoldDecision) -> DecidedNote {
@@ -13,6 +13,8 @@ pub fn note_of(decision: &FoldDecision) -> DecidedNote {
             after_tokens: fold.after_tokens,
             cost: fold.cost,
             saves_per_request: fold.saves_per_request,
+            left_out: fold.left_out.clone(),
+            cut: cuts_of(fold),
             ..DecidedNote::new(DecisionKind::Fold, &*fold.reason)
         },
         FoldDecision::BringBack(_) => DecidedNote::new(DecisionKind::BringBack, "a file was touched or named again"),
@@ -20,6 +22,20 @@ pub fn note_of(decision: &FoldDecision) -> DecidedNote {
         FoldDecision::Disk(checked) => DecidedNote::new(DecisionKind::Disk, checked.reason()),
         FoldDecision::Shorten { reason, .. } => DecidedNote::new(DecisionKind::Shorten, &**reason),
     }
+}
+
+/// What of the dialogue a fold had to cut.
+fn cuts_of(fold: &Fold) -> Vec<CutNote> {
+    let kinds = [("said", &fold.cut_said), ("told", &fold.cut_told), ("record", &fold.cut_records)];
+    let mut cuts = Vec::new();
+    for (what, list) in kinds {
+        cuts.extend(list.iter().map(|cut| CutNote {
+            what: what.to_owned(),
+            hash: cut.hash.clone(),
+            tokens: cut.tokens,
+        }));
+    }
+    cuts
 }
 
 /// Says that a message names files, which were added.

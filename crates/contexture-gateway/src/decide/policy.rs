@@ -4,6 +4,7 @@ use contexture::fold::{FoldWhen, Policy};
 use contexture::wire::{Format, Request};
 
 use super::prepared::RequestedModel;
+use crate::account::bill::Account;
 use crate::account::models::{Asks, Caching};
 use crate::conversation::Conversation;
 use crate::options::Options;
@@ -34,22 +35,37 @@ pub fn policy(
     requested: &RequestedModel,
     head: u64,
 ) -> Policy {
-    let limit = limit(request, requested);
     let state = conversation.state();
     let account = state.billed().account();
+    let policy = policy_within(options.budget, limit(request, requested), requested, account, head);
+    let policy = if state.health().was_refused() { policy.when(FoldWhen::Forced) } else { policy };
+    policy.with_pins(options.pins.clone().and(state.decisions().pins()))
+}
+
+/// The policy for a budget that was asked for, if any, and for the most tokens that the model takes.
+pub fn policy_within(
+    asked: Option<u64>,
+    limit: u64,
+    requested: &RequestedModel,
+    account: &Account,
+    head: u64,
+) -> Policy {
     // A window that is only guessed does not speak against what the user says.
     let most = if requested.known.window.is_guess() { u64::MAX } else { limit };
-    let total = (options.budget.map_or(limit, |budget| budget.min(most)) as f64 / account.ratio()) as u64;
+    let total = (asked.map_or(limit, |budget| budget.min(most)) as f64 / account.ratio()) as u64;
     let budget = total.saturating_sub(head).max(LEAST_BUDGET);
-    let is_forced = account.is_dearer(MOST_EXCESS) || state.health().was_refused();
-    let when = if is_forced { FoldWhen::Forced } else { FoldWhen::Pays };
-    let pins = options.pins.clone().and(state.decisions().pins());
-    Policy::new(budget).with_prices(requested.prices).when(when).with_pins(pins)
+    let when = if account.is_dearer(MOST_EXCESS) { FoldWhen::Forced } else { FoldWhen::Pays };
+    Policy::new(budget).with_prices(requested.prices).when(when)
 }
 
 /// The most tokens that a request may have for its model: above that, the provider refuses it.
 pub fn limit(request: &Request<'_>, requested: &RequestedModel) -> u64 {
-    let output = request.most_output().unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
+    limit_with(request.most_output(), requested)
+}
+
+/// The same for a request that asks for so many tokens of output.
+pub fn limit_with(most_output: Option<u64>, requested: &RequestedModel) -> u64 {
+    let output = most_output.unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
     (requested.known.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64
 }
 

@@ -51,6 +51,8 @@ pub struct PreparedRequest {
     decided: Vec<DecidedNote>,
     /// Whether the decisions could not be written to the store.
     is_unsaved: bool,
+    /// The most tokens that its window could have, by our own count.
+    budget: Option<u64>,
 }
 
 impl PreparedRequest {
@@ -66,7 +68,13 @@ impl PreparedRequest {
             sent_bytes,
             decided: Vec::new(),
             is_unsaved: false,
+            budget: None,
         }
+    }
+
+    /// Sets the most tokens that its window could have, by our own count.
+    pub fn within(self, budget: u64) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
     /// Sets its conversation.
@@ -178,6 +186,7 @@ impl PreparedRequest {
             is_changed: self.body().is_some(),
             passed: self.outgoing.why().map(PassReason::to_string),
             decided: self.decided.clone(),
+            budget: self.budget,
             ..RequestRecord::default()
         }
     }

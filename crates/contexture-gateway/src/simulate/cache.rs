@@ -6,10 +6,10 @@ use contexture::wire::Format;
 use serde_json::{Value, json};
 
 /// How many blocks before a mark are looked up.
-const LOOK_BACK: usize = 20;
+pub(super) const LOOK_BACK: usize = 20;
 
 /// The shortest prefix that is cached.
-const LEAST: u64 = 1024;
+pub(super) const LEAST: u64 = 1024;
 
 /// The cached prefixes by hash, with the time of last use.
 #[derive(Default)]

@@ -1,29 +1,30 @@
 //! Replays recorded sessions as if they had passed through the gateway.
+//!
+//! The requests of a recording repeat each other, so their bodies are not written out: a message is read once, and a
+//! request costs time for what is new in it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
-use contexture::clock::Clock;
+use contexture::fold::{FoldDecision, ShownItem};
+use contexture::item::Item;
 use contexture::transcript::Record;
-use contexture::wire::{Answered, Format};
-use futures_util::future::BoxFuture;
+use contexture::wire::{Format, Usage};
+use serde_json::value::RawValue;
 
-use super::cache::Cache;
+use super::growing_cache::{CacheKind, GrowingCache};
 use super::recorded::RecordedSession;
-use crate::accept::incoming::{IncomingRequest, RequestScope};
-use crate::account::record::RequestRecord;
-use crate::decide::decider::Decider;
-use crate::decide::prepared::PreparedRequest;
-use crate::decide::progress::Progress;
+use crate::account::bill::{Account, SentRequest};
+use crate::account::models::Caching;
+use crate::account::record::{DecidedNote, RequestRecord};
+use crate::conversation::folder::{ConversationFolder, FolderSettings};
+use crate::decide::notes::note_of;
+use crate::decide::policy::{limit_with, policy_within};
+use crate::decide::prepared::RequestedModel;
 use crate::options::Options;
-use crate::watch::{WatchedBodies, WatchedRequest, Watcher};
 
 /// Time between two requests if the recording has no times, in milliseconds.
 const USUAL_PAUSE_MS: u64 = 20_000;
-
-/// Time of the first request if the recording has none: some time in 2025.
-const USUAL_START_MS: u64 = 1_750_000_000_000;
 
 /// How long the provider caches an unused prefix, in milliseconds.
 const LIFE_MS: u64 = 300_000;
@@ -31,95 +32,180 @@ const LIFE_MS: u64 = 300_000;
 /// Approximate bytes of output per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
+/// The model whose window and prices are assumed for a recording that names none.
+pub const ASSUMED_MODEL: &str = "claude-sonnet-4-5";
+
+/// The session of what is played.
+const SESSION: &str = "recorded";
+
 /// Replays recordings through the gateway's decisions, against a simulated provider cache.
 pub struct Played {
     budget: Option<u64>,
+    model: Option<String>,
+    options: Options,
 }
 
-/// A clock that shows the time of the recording.
-struct RecordedClock {
-    now_ms: AtomicU64,
-}
-
-impl Clock for RecordedClock {
-    fn now(&self) -> Duration {
-        Duration::from_millis(self.now_ms.load(Ordering::SeqCst))
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.now()
-    }
-
-    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
-        // Nothing sleeps in a replay.
-        Box::pin(std::future::ready(()))
-    }
+/// One request of a recording.
+pub struct PlayedRequest<'a> {
+    /// What became of it. Without a time in the recording, its time is 0.
+    pub record: RequestRecord,
+    /// The instructions.
+    pub instructions: &'a str,
+    /// All items that came, each with its tokens.
+    pub came: &'a [(Arc<Item>, u64)],
+    /// The items that are sent.
+    pub window: &'a [ShownItem],
+    /// How many of these are, from the start, as they were in the request before.
+    pub kept: usize,
+    /// What the model answered.
+    pub answer: Vec<Item>,
 }
 
 impl Played {
     /// Sets a budget in tokens; the default is the model's window.
     pub fn new(budget: Option<u64>) -> Self {
-        Self { budget }
+        Self { budget, model: None, options: Options::default() }
     }
 
-    /// Replays a recording as a separate conversation, of which a watcher hears. Returns the number of requests.
-    pub fn play(&self, watcher: &dyn Watcher, conversation: &str, records: &[Record]) -> usize {
-        let format = Format::Messages;
-        let recorded = RecordedSession::new(format, records).as_recorded();
-        let clock = Arc::new(RecordedClock { now_ms: AtomicU64::new(USUAL_START_MS) });
-        let options = Options { budget: self.budget, clock: clock.clone(), ..Options::default() };
-        let decider = Decider::new(Arc::new(options), None);
-        let mut cache = Cache::with_life(LIFE_MS);
-        let mut newest = recorded.time_ms_of_first().unwrap_or(USUAL_START_MS);
+    /// Sets the model that answered; `None` assumes [`ASSUMED_MODEL`].
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Replays a recording as a conversation of its own, and tells of each request. Returns the number of requests.
+    pub fn play(&self, conversation: &str, records: &[Record], tell: &mut dyn FnMut(PlayedRequest<'_>)) -> usize {
+        let recorded = RecordedSession::new(Format::Messages, records).as_recorded();
+        let messages = recorded.raw_messages();
+        let messages: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
+        let mut player = Player::new(self, &recorded);
         for number in 0..recorded.len() {
-            // A time that goes backwards is an error of the recording.
-            newest = recorded.time_ms(number).unwrap_or(newest + USUAL_PAUSE_MS).max(newest);
-            clock.now_ms.store(newest, Ordering::SeqCst);
-            let body = recorded.request(number);
-            let incoming = IncomingRequest {
-                body: body.into(),
-                format,
-                scope: RequestScope::default(),
-                is_count: false,
-                is_compaction: false,
-                asks: Default::default(),
-            };
-            let prepared = decider.decide(&incoming, &Progress::default());
-            let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
-            tell(watcher, conversation, &incoming, &prepared, &mut cache, newest, output);
+            let Some(record) = player.next(number, &recorded, &messages) else { return number };
+            let record = RequestRecord { conversation: Some(conversation.to_owned()), ..record };
+            tell(PlayedRequest {
+                record,
+                instructions: recorded.instructions(),
+                came: player.folder.log(),
+                window: player.folder.window(),
+                kept: player.kept,
+                answer: recorded.response_to(number),
+            });
         }
         recorded.len()
     }
 }
 
-/// Tells a watcher of a request and of what the simulated provider returns.
-fn tell(
-    watcher: &dyn Watcher,
-    conversation: &str,
-    incoming: &IncomingRequest,
-    prepared: &PreparedRequest,
-    cache: &mut Cache,
+/// A recording that is being played.
+struct Player {
+    asked_budget: Option<u64>,
+    requested: RequestedModel,
+    folder: ConversationFolder,
+    account: Account,
+    cache: GrowingCache,
+    /// The time of the recording, or one that is made up where it has none.
     now_ms: u64,
-    output: u64,
-) {
-    let named = |record: RequestRecord| RequestRecord {
-        conversation: Some(conversation.to_owned()),
-        format: Some(incoming.format),
-        ..record
-    };
-    let record = named(prepared.record("recorded", now_ms));
-    let bodies = WatchedBodies { came: incoming.body.clone(), sent: prepared.body().cloned() };
-    let request = WatchedRequest::recorded(incoming.format, &record, &bodies);
-    watcher.sending(&request);
-    let body = std::str::from_utf8(prepared.body().unwrap_or(&incoming.body)).unwrap_or_default();
-    let took = cache.serve(incoming.format, body, now_ms);
-    let mut usage = contexture::wire::Usage::default();
-    usage.take(&serde_json::json!({"usage": took.usage(incoming.format, output)}));
-    let has_conversation = prepared.conversation().is_some();
-    let bill = has_conversation.then(|| prepared.bill(now_ms, &usage, &Answered::default(), now_ms));
-    let record = named(prepared.whole_record("recorded", now_ms));
-    let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
-    let mut record = RequestRecord { status: 200, usage: Some(usage), bill, dollars, dollars_through, ..record };
-    record.note_fold_bill();
-    watcher.finished(request.number, &record);
+    /// Tokens of the instructions.
+    head: u64,
+    came_bytes: u64,
+    taken: usize,
+    kept: usize,
+}
+
+impl Player {
+    fn new(played: &Played, recorded: &RecordedSession) -> Self {
+        let name = played.model.clone().unwrap_or_else(|| format!("{ASSUMED_MODEL} (assumed)"));
+        let known = played.options.models.find(played.model.as_deref().unwrap_or(ASSUMED_MODEL));
+        let prices = known.model.prices(Caching::Minutes);
+        let kind = if known.model.write > 1.0 { CacheKind::Marked } else { CacheKind::Automatic };
+        let settings = FolderSettings {
+            dialects: played.options.dialects.clone(),
+            directory: None,
+            can_show: false,
+            counter: played.options.counter.clone(),
+        };
+        let requested = RequestedModel { known, name, prices };
+        let account = Account::default();
+        let head = recorded.instructions().len() as u64 / BYTES_PER_TOKEN;
+        let policy = policy_within(played.budget, limit_with(None, &requested), &requested, &account, head);
+        Self {
+            asked_budget: played.budget,
+            folder: ConversationFolder::new(Format::Messages, 0, policy, &settings, Default::default()),
+            cache: GrowingCache::new(kind, LIFE_MS, recorded.instructions()),
+            requested,
+            account,
+            now_ms: recorded.time_ms_of_first().unwrap_or(1),
+            came_bytes: recorded.instructions().len() as u64,
+            head,
+            taken: 0,
+            kept: 0,
+        }
+    }
+
+    /// Decides about the next request, and bills it. `None` if its messages cannot be read.
+    fn next(&mut self, number: usize, recorded: &RecordedSession, messages: &[&RawValue]) -> Option<RequestRecord> {
+        let began = Instant::now();
+        // A time that goes backwards is an error of the recording.
+        self.now_ms = recorded.time_ms(number).unwrap_or(self.now_ms + USUAL_PAUSE_MS).max(self.now_ms);
+        let count = recorded.messages_of(number);
+        self.came_bytes += messages[self.taken..count].iter().map(|message| message.get().len() as u64).sum::<u64>();
+        self.taken = count;
+        self.folder.catch_up(&messages[..count]).ok()?;
+        let limit = limit_with(None, &self.requested);
+        let policy = policy_within(self.asked_budget, limit, &self.requested, &self.account, self.head);
+        let budget = policy.budget + self.head;
+        let is_cold = self.account.is_cold(&self.requested.prices, self.now_ms);
+        let decisions = self.folder.decide(policy, is_cold, None);
+        let record = self.billed(recorded.answer_bytes(number), &decisions);
+        Some(RequestRecord {
+            time_ms: recorded.time_ms(number).unwrap_or(0),
+            budget: Some(budget),
+            own_us: began.elapsed().as_micros() as u64,
+            ..record
+        })
+    }
+
+    /// Bills what is sent as the simulated provider would.
+    fn billed(&mut self, answer_bytes: u64, decisions: &[FoldDecision]) -> RequestRecord {
+        let (took, kept) = self.cache.serve(self.folder.window(), self.folder.standing(), self.now_ms);
+        self.kept = kept;
+        let format = Format::Messages;
+        let mut usage = Usage::default();
+        usage.take(&serde_json::json!({"usage": took.usage(format, answer_bytes / BYTES_PER_TOKEN)}));
+        let (sent, came) = self.folder.tokens();
+        let decided: Vec<DecidedNote> = decisions.iter().map(note_of).collect();
+        let is_changed = self.folder.window().iter().any(|shown| !shown.is_logged)
+            || self.folder.window().len() != self.folder.log().len();
+        let request = SentRequest {
+            sent_tokens: sent + self.head,
+            came_tokens: came + self.head,
+            is_counted: true,
+            came_bytes: self.came_bytes,
+            sent_bytes: took.total() * BYTES_PER_TOKEN,
+            is_changed,
+            has_moved: decided.iter().any(DecidedNote::is_fold),
+            time_ms: self.now_ms,
+        };
+        let RequestedModel { known, name, prices } = &self.requested;
+        let bill = self.account.note(&known.model, prices, request, &usage, self.now_ms);
+        let [dollars, dollars_through] = [bill.sent, bill.came].map(|tokens| known.model.dollars(tokens));
+        let mut record = RequestRecord {
+            session: SESSION.to_owned(),
+            format: Some(format),
+            model: name.clone(),
+            status: 200,
+            is_changed,
+            decided,
+            usage: Some(usage),
+            is_simulated: true,
+            bill: Some(bill),
+            dollars,
+            dollars_through,
+            price_from: Some(known.price.clone()),
+            context: Some(known.model.context),
+            context_from: Some(known.window.clone()),
+            ..RequestRecord::default()
+        };
+        record.note_fold_bill();
+        record
+    }
 }

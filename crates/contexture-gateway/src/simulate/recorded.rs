@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
 use contexture::transcript::Record;
 use contexture::wire::Format;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Number of leading messages in which a system text counts as instructions.
@@ -99,6 +100,28 @@ impl RecordedSession {
         let answer = self.messages.get(self.requests[number]..).unwrap_or_default();
         let is_answer = |message: &&Value| message["role"] == "assistant" || message["type"] == "function_call";
         answer.iter().take_while(is_answer).map(|message| message.to_string().len() as u64).sum()
+    }
+
+    /// The model's response to a request.
+    pub fn response_to(&self, number: usize) -> Vec<Item> {
+        let start = self.items.partition_point(|(message, _)| *message < self.requests[number]);
+        self.items[start..].iter().map(|(_, item)| item).take_while(|item| item.is_of_model()).cloned().collect()
+    }
+
+    /// The instructions.
+    pub fn instructions(&self) -> &str {
+        &self.system
+    }
+
+    /// All messages, each as it would be sent.
+    pub fn raw_messages(&self) -> Vec<Box<RawValue>> {
+        let raw = |message: &Value| serde_json::value::to_raw_value(message).expect("a value can be written");
+        self.messages.iter().map(raw).collect()
+    }
+
+    /// How many messages a request has.
+    pub fn messages_of(&self, number: usize) -> usize {
+        self.requests[number]
     }
 
     fn note_request(&mut self, time_ms: Option<u64>) {

@@ -1,6 +1,6 @@
 // What a window is made of, as one bar.
 
-import { sourceNames, sourceOrder, short } from "./text";
+import { sourceOrder } from "./text";
 import type { RequestLine } from "./types";
 
 interface Props {
@@ -9,7 +9,7 @@ interface Props {
   scale: number;
 }
 
-/** The bar of a request: sources by colour, what the provider had in its cache hatched, what was left out as an outline. */
+/** The bar of a request: sources by colour, and what the provider had in its cache hatched. */
 export function Bar({ line, scale }: Props) {
   const width = (tokens: number) => `${Math.min(100, (100 * tokens) / Math.max(1, scale))}%`;
   let start = 0;
@@ -21,7 +21,6 @@ export function Bar({ line, scale }: Props) {
   });
   return (
     <svg class="bar" aria-hidden="true" preserveAspectRatio="none">
-      {line.came_tokens > line.sent_tokens && <rect class="bar-came" width={width(line.came_tokens)} height="100%" />}
       {parts}
       {line.cached_tokens !== null && line.cached_tokens > 0 && (
         <rect class="bar-cached" fill="url(#hatch)" width={width(line.cached_tokens)} height="100%" />
@@ -43,28 +42,3 @@ export function Hatch() {
   );
 }
 
-export function Legend({ line }: { line: RequestLine }) {
-  const shown = sourceOrder.filter((source) => line.sources[source]);
-  return (
-    <ul class="legend" aria-label="Tokens sent, by source">
-      {shown.map((source) => (
-        <li key={source}>
-          <i class={`dot dot-${source}`} />
-          {sourceNames[source]} <b>{short(line.sources[source]!)}</b>
-        </li>
-      ))}
-      {line.cached_tokens !== null && line.cached_tokens > 0 && (
-        <li>
-          <i class="dot dot-cached" />
-          in the provider’s cache
-        </li>
-      )}
-      {line.came_tokens > line.sent_tokens && (
-        <li>
-          <i class="dot dot-came" />
-          not sent <b>{short(line.came_tokens - line.sent_tokens)}</b>
-        </li>
-      )}
-    </ul>
-  );
-}

@@ -1,7 +1,8 @@
 // The bill by conversation, day and model.
 
 import { address, go } from "./route";
-import { dollars, number, percent, safe } from "./text";
+import { Mark, billed } from "./mark";
+import { dollars, number, percent, plural, safe } from "./text";
 import type { BillLine } from "./types";
 import { useData, useLoaded } from "./use";
 
@@ -23,15 +24,21 @@ export function Bill({ by, news }: { by: string; news: number }) {
         </div>
       </div>
       {bill.error && <p class="note bad">{bill.error}</p>}
-      {bill.value && <Table lines={bill.value} by={by} />}
+      {bill.value && bill.value.unread > 0 && (
+        <p>
+          {plural(bill.value.unread, "recording")} of {bill.value.conversations} {bill.value.unread === 1 ? "is" : "are"} not read yet and not counted here. <button onClick={() => void data.openAll()}>Read all</button>
+        </p>
+      )}
+      {bill.value && <Table lines={bill.value.items} by={by} />}
       <p class="dim">
-        Billed and pass-through are in tokens at the plain input price, by the provider’s own figures. Per request is billed divided by requests.
+        Billed is in tokens at the plain input price: <Mark origin="reported" /> by the provider’s own figures, or <Mark origin="simulated" /> for recordings. What the same requests would have cost as they came (pass-through) is <Mark origin="estimated" />.
       </p>
     </div>
   );
 }
 
 function Table({ lines, by }: { lines: BillLine[]; by: string }) {
+  const sum = (pick: (line: BillLine) => number) => lines.reduce((sum, line) => sum + pick(line), 0);
   return (
     <table>
       <caption>What was billed, by {by}</caption>
@@ -47,11 +54,12 @@ function Table({ lines, by }: { lines: BillLine[]; by: string }) {
           <th scope="col" class="right">pass-through</th>
           <th scope="col" class="right">less</th>
           <th scope="col" class="right">dollars</th>
+          <th scope="col">how known</th>
           <th scope="col">dearest requests</th>
         </tr>
       </thead>
       <tbody>
-        {lines.map(({ name, title, receipt, dearest }) => (
+        {lines.map((line) => ({ ...line, line })).map(({ name, title, receipt, dearest, line }) => (
           <tr key={name}>
             <td>
               {by === "conversation" ? (
@@ -69,6 +77,7 @@ function Table({ lines, by }: { lines: BillLine[]; by: string }) {
             <td class="right">{number(receipt.passed_through)}</td>
             <td class="right">{receipt.passed_through > 0 && percent(1 - receipt.billed / receipt.passed_through)}</td>
             <td class="right">{receipt.dollars && dollars(receipt.dollars[0])}</td>
+            <td><Mark origin={billed(line.simulated > 0)} />{line.unsendable > 0 && <span class="warn"> {number(line.unsendable)} could not have been sent as they came</span>}</td>
             <td class="dearest">
               {dearest.map((dear) => (
                 <a key={dear.n} href={address({ conversation: dear.conversation, n: dear.n })} title={`${number(dear.billed)} billed`}>
@@ -79,6 +88,22 @@ function Table({ lines, by }: { lines: BillLine[]; by: string }) {
           </tr>
         ))}
       </tbody>
+      <tfoot>
+        <tr class="sum">
+          <th scope="row">all</th>
+          <td class="right">{number(sum((line) => line.receipt.requests))}</td>
+          <td class="right">{number(sum((line) => line.receipt.came))}</td>
+          <td class="right">{number(sum((line) => line.receipt.sent))}</td>
+          <td class="right">{sum((line) => line.receipt.sent) > 0 && percent(sum((line) => line.receipt.cache_read) / sum((line) => line.receipt.sent))}</td>
+          <td class="right">{number(sum((line) => line.receipt.billed))}</td>
+          <td class="right">{number(sum((line) => line.receipt.billed) / Math.max(1, sum((line) => line.receipt.requests)))}</td>
+          <td class="right">{number(sum((line) => line.receipt.passed_through))}</td>
+          <td class="right">{sum((line) => line.receipt.passed_through) > 0 && percent(1 - sum((line) => line.receipt.billed) / sum((line) => line.receipt.passed_through))}</td>
+          <td class="right">{lines.every((line) => line.receipt.dollars) && lines.length > 0 && dollars(sum((line) => line.receipt.dollars![0]))}</td>
+          <td />
+          <td />
+        </tr>
+      </tfoot>
     </table>
   );
 }

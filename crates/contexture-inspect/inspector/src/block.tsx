@@ -1,7 +1,7 @@
 // The whole text of one block.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, gradeNames, number, safe, sourceNames, stateNames } from "./text";
+import { bytes, gradeNames, kindOf, number, safe, sourceNames, stateNames } from "./text";
 import type { Block, BlockText } from "./types";
 import { useAbout, useData } from "./use";
 
@@ -66,7 +66,7 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
       </header>
       {first && (
         <p class="dim facts">
-          {sourceNames[first.source]}
+          {kindOf({ kind: first.kind, source: first.source, made: shown?.made })}
           {shown && `, ${number(shown.tokens)} tokens`}, {bytes(first.bytes)}
           {shown && shown.since > 0 && (
             <>
@@ -91,6 +91,16 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
           <span class={`tag grade-${shown.grade}`}>{gradeNames[shown.grade]}</span>{" "}
           {safe(shown.grade_reason ?? "as far as the agent’s own calls tell, the file still has these lines")}
         </p>
+      )}
+      {shown?.views && shown.views.length > 0 && (
+        <ul class="facts views" aria-label="Lines of files in this block">
+          {shown.views.map((view, at) => (
+            <li key={at}>
+              <button class="link" onClick={() => onFile(view.path)}><bdi>{safe(view.path)}</bdi></button> {view.lines}{" "}
+              <span class={`tag grade-${view.grade}`}>{gradeNames[view.grade]}</span> <bdi class="dim">{safe(view.cause ?? "")}</bdi>
+            </li>
+          ))}
+        </ul>
       )}
       {shown?.other && (
         <div class="segments" role="group" aria-label="Text">

@@ -6,11 +6,14 @@ import { titleOf } from "./conversations";
 import { Files } from "./files";
 import { Requests } from "./requests";
 import { go, type Route } from "./route";
-import { percent, plural, safe } from "./text";
-import { Tools } from "./tools";
-import type { Block, Conversation, RequestLine } from "./types";
+import { show } from "./jump";
+import { OverviewView } from "./overview";
+import { Answer, Beliefs, Cost, Sentence, Sum, TakenAway, WindowPicture } from "./story";
+import { plural, safe } from "./text";
+import { Tools, ToolsCard } from "./tools";
+import type { Block, Conversation, Form, RequestLine, Story } from "./types";
 import { useAbout, useData, useKeys, useLoaded } from "./use";
-import { Head, Window } from "./window";
+import { Happened, Head, Window } from "./window";
 
 export interface News {
   count: number;
@@ -29,7 +32,11 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
   const conversation = useLoaded(() => data.conversation(id), [id, seen.current]);
   const total = conversation.value?.id === id ? conversation.value.requests : 0;
   const [follows, setFollows] = useState(false);
-  const n = follows && total > 0 ? total : (route.n ?? (total > 0 ? firstWorthLooking(total) : undefined));
+  // What was newest when the conversation was opened stays until the person goes on: nothing jumps.
+  const opened = useRef<number | undefined>(undefined);
+  const isRead = conversation.value !== undefined && !conversation.value.is_unread && !conversation.value.is_reading;
+  if (opened.current === undefined && total > 0 && isRead) opened.current = total;
+  const n = follows && total > 0 ? total : (route.n ?? opened.current);
   const line = useLoaded<RequestLine | undefined>(
     async () => (n ? (await data.requests(id, n, 1)).items[0] : undefined),
     [id, n, news.n === n ? seen.current : 0],
@@ -37,7 +44,8 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
   const current = line.value?.n === n ? line.value : undefined;
   // What was shown before stays until the new one is here.
   const shownLine = current ?? line.value;
-  const newest = news.n === n ? seen.current : 0;
+  const newest = news.n === n || news.n === (n ?? 0) + 1 ? seen.current : 0;
+  const story = useLoaded<Story | undefined>(async () => (n ? data.story(id, n) : undefined), [id, n, newest]);
   const shown = useShown(id, current, route, pinned);
   const to = (change: Partial<Route>, replace = true) => {
     setFollows(false);
@@ -67,6 +75,18 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
       from = page.next;
     }
   };
+  const form = (form: Form) => {
+    to({ form, bySize: false });
+    show("blocks-part");
+  };
+  const parts = (story: Story) => ({
+    story,
+    conversation: conversation.value!,
+    onBlock: (block: number, form: Form = "sent") => to({ block, form }, route.block !== undefined),
+    onRequest: (n: number) => to({ n }, false),
+    onForm: form,
+    onFile: (path: string) => to({ tab: "files" as const, path }, false),
+  });
   if (conversation.error) return <p class="note bad">{conversation.error}</p>;
   if (!conversation.value || conversation.value.id !== id) return null;
   const isLive = about.is_live;
@@ -90,10 +110,34 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
           <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
         )}
         {route.tab === "tools" && <Tools id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />}
-        {route.tab === "window" && shownLine && (
-          <Head line={shownLine} scale={conversation.value.largest} onBefore={() => to({ form: "before", bySize: false })} />
+        {route.tab === "window" && !isRead && (
+          <p class="note">Reading the recording{total > 0 && `: ${plural(total, "request")} so far`} …</p>
         )}
-        {route.tab === "window" && n !== undefined && <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />}
+        {route.tab === "window" && n !== undefined && isRead && (
+          <div class="page" key={id}>
+            {shownLine && <Head line={shownLine} />}
+            {n < total && !follows && isLive && opened.current !== undefined && total > opened.current && (
+              <p class="newer"><button class="link" onClick={() => to({ n: total })}>{plural(total - n, "newer request")}</button></p>
+            )}
+            {story.value && <Sentence {...parts(story.value)} />}
+            <OverviewView conversation={conversation.value} n={n} news={total} onRequest={(n) => to({ n }, false)} />
+            {story.value && (
+              <>
+                <WindowPicture {...parts(story.value)} />
+                <Happened line={story.value.line} onBefore={() => form("before")} />
+                <div class="cards">
+                  <Beliefs {...parts(story.value)} />
+                  <TakenAway {...parts(story.value)} />
+                  <Answer {...parts(story.value)} />
+                  <Cost {...parts(story.value)} />
+                </div>
+              </>
+            )}
+            <ToolsCard id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came" }, false)} onAll={() => to({ tab: "tools" }, false)} />
+            {story.error && <p class="note bad">{story.error}</p>}
+            <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
+          </div>
+        )}
         {line.error && <p class="note bad">{line.error}</p>}
       </section>
       {route.block !== undefined && route.tab === "window" && (
@@ -101,11 +145,6 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
       )}
     </main>
   );
-}
-
-/** The request that is shown if none is asked for: the newest. */
-function firstWorthLooking(total: number): number {
-  return total;
 }
 
 /** What the window says of the block that is open. */
@@ -132,7 +171,7 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState("");
   useEffect(() => setError(""), [conversation.id]);
-  const { id, requests, turns, folds, billed, passed_through, stopped } = conversation;
+  const { id, requests, turns, folds, stopped, agent, project, billed } = conversation;
   const act = async (work: Promise<void>, then: () => void) => {
     try {
       await work;
@@ -148,14 +187,15 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   };
-  const less = passed_through > 0 && folds > 0 ? `, ${percent(1 - billed / passed_through)} less billed` : "";
   return (
     <div class="title">
       <a class="link all" href="#/">← all conversations</a>
       <h2><bdi>{titleOf(conversation)}</bdi></h2>
       <p class="dim">
-        {plural(turns, "turn")}, {plural(requests, "request")}{folds > 0 && `, ${plural(folds, "fold")}`}{less}
+        {plural(turns, "turn")}, {plural(requests, "request")}{folds > 0 && `, ${plural(folds, "fold")}`}
+        {(agent || project) && <bdi> · {safe([agent, project].filter(Boolean).join(" · "))}</bdi>}
       </p>
+      {billed > 0 && <Sum conversation={conversation} />}
       <div class="actions">
         {onFollow && <button aria-pressed={isFollowing} onClick={onFollow}>Follow</button>}
         {data.canExport && <button onClick={() => act(save(), () => {})}>Export</button>}

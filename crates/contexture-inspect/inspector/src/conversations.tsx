@@ -3,12 +3,14 @@
 import { useState } from "preact/hooks";
 import { List } from "./list";
 import { go } from "./route";
-import { percent, plural, safe, short, when } from "./text";
+import { Mark, billed } from "./mark";
+import { dollars, plural, safe, when } from "./text";
 import type { Conversation } from "./types";
-import { PAGE, usePages, useData, useLoaded } from "./use";
+import { PAGE, useAbout, useData, useLoaded, usePages } from "./use";
 
 export function Conversations({ news }: { news: number }) {
   const data = useData();
+  const about = useAbout();
   const [selected, setSelected] = useState(0);
   const first = useLoaded(() => data.conversations(0, PAGE), [news]);
   const pages = usePages<Conversation>(`conversations ${news}`, async (page) => (await data.conversations(page * PAGE, PAGE)).items);
@@ -27,21 +29,28 @@ export function Conversations({ news }: { news: number }) {
     const conversation = pages.row(row);
     if (conversation) go({ view: "conversation", conversation: conversation.id });
   };
+  const unread = first.value?.items.some((conversation) => conversation.is_unread) ?? false;
   return (
-    <List
-      id="conversations"
-      label="Conversations"
-      total={total}
-      height={58}
-      selected={Math.min(selected, Math.max(0, total - 1))}
-      subject="conversations"
-      onSelect={setSelected}
-      onOpen={open}
-      render={(row) => {
-        const conversation = pages.row(row);
-        return conversation ? <Line conversation={conversation} /> : <span class="dim">…</span>;
-      }}
-    />
+    <>
+      <p class="count dim">
+        {total > 0 && plural(total, about.kind === "recordings" ? "recording" : "conversation")}, newest first{unread && "; each is read when it is opened"}
+      </p>
+      <List
+        id="conversations"
+        label="Conversations"
+        takesFocus
+        total={total}
+        height={58}
+        selected={Math.min(selected, Math.max(0, total - 1))}
+        subject="conversations"
+        onSelect={setSelected}
+        onOpen={open}
+        render={(row) => {
+          const conversation = pages.row(row);
+          return conversation ? <Line conversation={conversation} /> : <span class="dim">…</span>;
+        }}
+      />
+    </>
   );
 }
 
@@ -50,24 +59,35 @@ export function titleOf(conversation: Conversation): string {
 }
 
 function Line({ conversation }: { conversation: Conversation }) {
-  const { requests, turns, folds, failed, came, sent, model, last_ms, is_reading, name, parent } = conversation;
-  const saved = came > sent && came > 0 ? `${percent(1 - sent / came)} not sent` : "";
+  const { requests, turns, folds, failed, model, last_ms, is_reading, is_unread, name, parent, agent, project, dollars: paid, simulated, shape } = conversation;
+  const facts = [agent, project, name && name !== titleOf(conversation) ? name : "", !agent && model].filter(Boolean).join(" · ");
   return (
     <div class="conversation">
+      <Shape shape={shape ?? []} />
       <div class="first">
         <bdi class="title">{titleOf(conversation)}</bdi>
-        <span class="right">{is_reading ? "reading…" : plural(requests, "request")}</span>
+        <span class="right">
+          {is_reading ? "reading…" : is_unread ? "" : <>{paid && <b>{dollars(paid[0])} </b>}{paid && <Mark origin={billed(simulated > 0)} />}</>}
+        </span>
       </div>
       <div class="second">
         {parent && <span class="tag">branch</span>}
-        <span>{plural(turns, "turn")}</span>
+        {!is_unread && <span>{plural(requests, "request")}, {plural(turns, "turn")}</span>}
         {folds > 0 && <span class="accent">{plural(folds, "fold")}</span>}
         {failed > 0 && <span class="bad">{failed} failed</span>}
-        {saved && <span>{saved}</span>}
-        {sent > 0 && <span>{short(sent)} sent</span>}
-        <bdi class="grow">{safe(name || model)}</bdi>
+        <bdi class="grow">{safe(facts)}</bdi>
         <span class="right">{when(last_ms)}</span>
       </div>
     </div>
+  );
+}
+
+/** How large the requests of a conversation were, as a small picture. */
+function Shape({ shape }: { shape: number[] }) {
+  const most = Math.max(1, ...shape);
+  return (
+    <svg class="shape" viewBox="0 0 24 10" preserveAspectRatio="none" aria-hidden="true">
+      {shape.map((tokens, at) => <rect key={at} class="fill-file" x={at} width={0.85} y={10 - (10 * tokens) / most} height={(10 * tokens) / most} />)}
+    </svg>
   );
 }

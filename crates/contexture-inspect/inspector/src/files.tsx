@@ -1,6 +1,8 @@
 // The files that a conversation is about, and what happened to each.
 
+import { address } from "./route";
 import { gradeNames, plural, safe } from "./text";
+import type { FileLine } from "./types";
 import { useData, useLoaded } from "./use";
 
 interface Props {
@@ -21,11 +23,12 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
   return (
     <div class="sheet">
       <table>
-        <caption>Files, those in use last first</caption>
+        <caption>Files as far as the agent’s own calls tell, those in use last first</caption>
         <thead>
           <tr>
             <th scope="col">file</th>
             <th scope="col">known</th>
+            <th scope="col">why not better</th>
             <th scope="col" class="right">read</th>
             <th scope="col" class="right">changed</th>
             <th scope="col" class="right">last in</th>
@@ -40,17 +43,31 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
                 </button>
               </td>
               <td title={file.reason}>
-                <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>{" "}
+                <Graded file={file} />{" "}
                 <span class="dim">{file.lines > 0 && (file.is_whole ? `all ${plural(file.lines, "line")}` : plural(file.lines, "line"))}</span>
               </td>
+              <td class="why"><bdi>{safe(file.reason)}</bdi></td>
               <td class="right">{file.reads}</td>
               <td class="right">{file.changes}</td>
-              <td class="right">{file.last > 0 && `request ${file.last}`}</td>
+              <td class="right">{file.last > 0 && <a href={address({ conversation: id, n: file.last })}>request {file.last}</a>}</td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** How many lines of a file are known how well. */
+function Graded({ file }: { file: FileLine }) {
+  const grades = (["in_doubt", "presumed", "sure", "verified"] as const).filter((grade) => file.graded?.[grade]);
+  if (file.grade === "deleted" || grades.length < 2) return <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>;
+  return (
+    <>
+      {grades.map((grade) => (
+        <span key={grade} class={`tag grade-${grade}`}>{file.graded[grade]} {gradeNames[grade]}</span>
+      ))}
+    </>
   );
 }
 

@@ -19,11 +19,13 @@ interface Props {
   onOpen?: (row: number) => void;
   /** Changes when the list is another one; then it begins at the selected row. */
   subject: string;
+  /** Whether it has the focus when the page opens. */
+  takesFocus?: boolean;
   render: (row: number, isSelected: boolean) => ComponentChildren;
 }
 
 export function List(props: Props) {
-  const { id, label, total, height, taller, selected, onSelect, onOpen, subject, render } = props;
+  const { id, label, total, height, taller, selected, onSelect, onOpen, subject, takesFocus, render } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, size: 800 });
 
@@ -51,6 +53,11 @@ export function List(props: Props) {
     look();
   };
   useLayoutEffect(() => reveal(selected, true), [subject, total > 0]);
+  // Keys work from the first one on, unless the person is somewhere else already.
+  useEffect(() => {
+    const nowhere = document.activeElement === null || document.activeElement === document.body;
+    if (takesFocus && nowhere) box.current?.focus({ preventScroll: true });
+  }, []);
   useEffect(() => reveal(selected, false), [selected, taller?.rows.length]);
 
   const [first, last] = rowsIn(view.top, view.top + view.size, total, above);

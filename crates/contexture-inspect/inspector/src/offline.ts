@@ -1,6 +1,6 @@
 // Everything from the file that the page is in.
 
-import type { About, Block, Conversation, Data, FileEvent, FileLine, Form, Hit, RequestLine, Source, State, ToolLine } from "./types";
+import type { About, Block, Conversation, Data, FileEvent, FileLine, Form, Hit, Overview, RequestLine, Source, State, Story, ToolLine } from "./types";
 
 type Row = [id: number, state: State, reason: number, grade: number, gradeReason: number, other: number];
 
@@ -22,6 +22,7 @@ interface Kept {
   bytes: number;
   preview: string;
   since: number;
+  made: string;
   text: string;
 }
 
@@ -35,6 +36,8 @@ interface Exported {
   files: FileLine[];
   history: Record<string, FileEvent[]>;
   tools: ToolLine[];
+  overview: Overview;
+  stories: Story[];
 }
 
 const readOnly = () => Promise.reject(new Error("an exported conversation cannot be changed"));
@@ -50,11 +53,12 @@ export function offline(json: string): Data {
     return rows;
   }
 
-  function block(row: Row, place: number): Block {
+  function block(n: number, row: Row, place: number): Block {
     const [id, state, reason, grade, gradeReason, other] = row;
     const { text: _, call: __, ...kept } = data.blocks[id]!;
     return {
       ...kept, place, id, state, is_pinned: false,
+      views: data.stories[n - 1]?.views.filter((view) => view.block === id && view.is_written),
       reason: word(reason), grade: word(grade), grade_reason: word(gradeReason), other: other || undefined,
     };
   }
@@ -70,7 +74,7 @@ export function offline(json: string): Data {
     },
     async window(_, n, query) {
       const told = data.windows[query.form][n - 1]!;
-      let all = rows(query.form, n).map(block);
+      let all = rows(query.form, n).map((row, place) => block(n, row, place));
       const states: Partial<Record<State, number>> = {};
       for (const { state } of all) states[state] = (states[state] ?? 0) + 1;
       const tokens = all.reduce((sum, { state, tokens }) => sum + (state === "gone" ? 0 : tokens), 0);
@@ -89,7 +93,10 @@ export function offline(json: string): Data {
     files: async () => data.files,
     history: async (_, path) => data.history[path] ?? [],
     tools: async () => data.tools,
-    bill: async () => [],
+    overview: async () => data.overview,
+    story: async (_, n) => ({ ...data.stories[n - 1]!, line: data.requests[n - 1]! }),
+    bill: async () => ({ items: [], unread: 0, conversations: 1 }),
+    openAll: readOnly,
     async search(words) {
       const wanted = words.toLowerCase();
       const items: Hit[] = [];

@@ -46,7 +46,10 @@ export const remote: Data = {
   files: (id) => items(get(`${of(id)}/files`)),
   history: (id, path) => items(get(`${of(id)}/history` + query({ path }))),
   tools: (id) => items(get(`${of(id)}/tools`)),
-  bill: (by) => items(get("bill" + query({ by }))),
+  overview: (id, columns) => get(`${of(id)}/overview` + query({ columns })),
+  story: (id, n) => get(`${of(id)}/requests/${n}/story`),
+  bill: (by) => get("bill" + query({ by })),
+  openAll: () => send("POST", "open", {}),
   search: (q, conversation, before) => get("search" + query({ q, conversation, before, limit: 50 })),
   canExport: true,
   async exported(id) {

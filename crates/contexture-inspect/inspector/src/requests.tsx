@@ -37,6 +37,7 @@ export function Requests({ conversation, n, news, onSelect, onOpen }: Props) {
     <List
       id="requests"
       label="Requests"
+      takesFocus
       total={total}
       height={ROW}
       taller={{ rows: turns.map((turn) => turn.n - 1), by: TURN }}
@@ -54,7 +55,7 @@ export function Requests({ conversation, n, news, onSelect, onOpen }: Props) {
                 <b>{turn.turn}</b> <bdi>{safe(turn.said)}</bdi>
               </div>
             )}
-            {line ? <Line line={line} scale={conversation.largest} /> : <div class="request dim">{row + 1} …</div>}
+            {line ? <Line line={line} scale={line.record.budget ?? conversation.largest} /> : <div class="request dim">{row + 1} …</div>}
           </>
         );
       }}

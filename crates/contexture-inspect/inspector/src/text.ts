@@ -15,7 +15,7 @@ export function short(value: number): string {
 }
 
 export function dollars(value: number): string {
-  return "$" + value.toFixed(value >= 1 ? 2 : value >= 0.01 ? 3 : 4);
+  return "$" + value.toFixed(value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
 }
 
 export function bytes(value: number): string {
@@ -32,10 +32,13 @@ export function percent(share: number): string {
 }
 
 export function clock(ms: number): string {
+  if (ms === 0) return "";
   return new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
+/** A day and a time; nothing where it is not known. */
 export function when(ms: number): string {
+  if (ms === 0) return "";
   const date = new Date(ms);
   const isToday = date.toDateString() === new Date().toDateString();
   const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
@@ -64,11 +67,44 @@ export const sourceNames: Record<string, string> = {
   system: "Instructions",
   tools: "Tools",
   said: "Said",
-  made: "Folded",
+  made: "Rewritten",
   file: "Files",
   output: "Tool output",
   model: "Model",
 };
+
+/** What Contexture wrote, by what it is. */
+export const madeNames: Record<string, string> = {
+  views: "Rewritten files",
+  records: "Rewritten calls",
+  digest: "Rewritten",
+  echoes: "Brought back",
+  brought_back: "Brought back",
+  references: "Named files",
+  note: "Note",
+  cut: "Cut",
+  layer: "Memory",
+  summary: "Summary",
+};
+
+/** The name of what a block is, as people know it. */
+export function kindOf({ kind, source, made }: { kind: string; source: string; made?: string }): string {
+  if (kind === "call") return "Call";
+  if (kind === "thought") return "Thought";
+  return (made && madeNames[made]) || sourceNames[source]!;
+}
+
+/** The last part of a path, and what comes before it. */
+export function pathParts(path: string): [string, string] {
+  const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"));
+  return [path.slice(at + 1), path.slice(0, Math.max(0, at))];
+}
+
+/** The end of a directory, as much of it as tells files apart. */
+export function shortDirectory(directory: string): string {
+  const parts = directory.split(/[/\\]/).filter(Boolean);
+  return parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : directory;
+}
 
 export const sourceOrder = ["system", "tools", "said", "made", "file", "output", "model"] as const;
 
@@ -91,5 +127,5 @@ export const gradeNames: Record<string, string> = {
   overtaken: "overtaken",
   read_again: "read again",
   deleted: "deleted",
-  unknown: "unknown",
+  unknown: "no line known",
 };

@@ -1,55 +1,102 @@
-// Tools that are declared, and what declaring them costs.
+// Tools by what they put into the windows, and by what declaring them costs.
 
-import { dollars, number, plural, safe } from "./text";
+import { Mark } from "./mark";
+import { dollars, number, percent, plural, safe, short } from "./text";
+import type { ToolLine } from "./types";
 import { useData, useLoaded } from "./use";
 
-export function Tools({ id, total, onBlock }: { id: string; total: number; onBlock: (n: number, block: number) => void }) {
+interface Props {
+  id: string;
+  total: number;
+  onBlock: (n: number, block: number) => void;
+}
+
+const fills = (tool: ToolLine) => tool.carried + tool.tokens * tool.requests;
+
+/** Which tool fills the context, in few words. */
+export function ToolsCard({ id, total, onBlock, onAll }: Props & { onAll: () => void }) {
+  const data = useData();
+  const tools = useLoaded(() => data.tools(id), [id, total]).value;
+  if (!tools || tools.length === 0) return null;
+  const sum = tools.reduce((sum, tool) => sum + fills(tool), 0);
+  return (
+    <section class="card" id="tools" tabIndex={-1} aria-label="Which tool fills the context">
+      <h3>Which tool fills the context</h3>
+      <Summary tools={tools} sum={sum} />
+      <Table tools={tools.slice(0, 5)} sum={sum} onBlock={onBlock} />
+      <button class="link" onClick={onAll}>All {plural(tools.length, "tool")}</button>
+    </section>
+  );
+}
+
+export function Tools({ id, total, onBlock }: Props) {
   const data = useData();
   const tools = useLoaded(() => data.tools(id), [id, total]);
   if (tools.error) return <p class="note bad">{tools.error}</p>;
   if (!tools.value) return null;
-  if (tools.value.length === 0) return <p class="note">No tools are declared, or the recording does not say which.</p>;
-  const idle = tools.value.filter((tool) => tool.calls === 0);
-  const sum = (pick: (tool: (typeof idle)[number]) => number) => idle.reduce((sum, tool) => sum + pick(tool), 0);
-  const price = idle.every((tool) => tool.dollars !== undefined) ? sum((tool) => tool.dollars!) : null;
+  if (tools.value.length === 0) return <p class="note">No tools are declared or called, or the recording does not say which.</p>;
+  const sum = tools.value.reduce((sum, tool) => sum + fills(tool), 0);
   return (
     <div class="sheet">
-      <p>
-        {idle.length === 0 ? (
-          "Every declared tool was called."
-        ) : (
-          <>
-            <b>{plural(idle.length, "tool")}</b> of {tools.value.length} {idle.length === 1 ? "was" : "were"} never called:{" "}
-            {number(sum((tool) => tool.tokens))} tokens in every request, {number(sum((tool) => tool.billed))} billed so far
-            {price !== null && price > 0 && `, about ${dollars(price)}`}.
-          </>
-        )}
+      <Summary tools={tools.value} sum={sum} />
+      <Table tools={tools.value} sum={sum} onBlock={onBlock} />
+      <p class="dim small">
+        Carried is what its calls, outputs and declaration fill of all windows together: their tokens, counted in every request in which they were sent, by our own count.
       </p>
-      <table>
-        <caption>Tools, those never called first</caption>
-        <thead>
-          <tr>
-            <th scope="col">tool</th>
-            <th scope="col" class="right">calls</th>
-            <th scope="col" class="right">tokens</th>
-            <th scope="col" class="right">requests</th>
-            <th scope="col" class="right">billed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {tools.value.map((tool) => (
-            <tr key={tool.block} class={tool.calls === 0 ? "idle" : ""}>
-              <td>
-                <button class="link" onClick={() => onBlock(1, tool.block)}><bdi>{safe(tool.name)}</bdi></button>
-              </td>
-              <td class="right">{tool.calls === 0 ? "never" : tool.calls}</td>
-              <td class="right">{number(tool.tokens)}</td>
-              <td class="right">{number(tool.requests)}</td>
-              <td class="right">{number(tool.billed)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
     </div>
+  );
+}
+
+function Summary({ tools, sum }: { tools: ToolLine[]; sum: number }) {
+  const most = tools[0]!;
+  const idle = tools.filter((tool) => tool.calls === 0 && tool.tokens > 0);
+  const add = (pick: (tool: ToolLine) => number) => idle.reduce((sum, tool) => sum + pick(tool), 0);
+  const price = idle.length > 0 && idle.every((tool) => tool.dollars !== undefined) ? add((tool) => tool.dollars!) : 0;
+  return (
+    <p>
+      {fills(most) > 0 && (
+        <>
+          <b><bdi>{safe(most.name)}</bdi></b> fills the most: {percent(fills(most) / Math.max(1, sum))} of what tools put into the windows, {plural(most.calls, "call")} with {short(most.output_tokens)} tokens of output.{" "}
+        </>
+      )}
+      {idle.length > 0 && (
+        <>
+          <b>{plural(idle.length, "tool")}</b> of {tools.length} {idle.length === 1 ? "was" : "were"} never called: {number(add((tool) => tool.tokens))} tokens in every request, {number(add((tool) => tool.billed))} billed so far
+          {price > 0 && `, about ${dollars(price)}`} <Mark origin="estimated" />.
+        </>
+      )}
+    </p>
+  );
+}
+
+function Table({ tools, sum, onBlock }: { tools: ToolLine[]; sum: number; onBlock: Props["onBlock"] }) {
+  return (
+    <table>
+      <caption>Tools, those that fill the most first</caption>
+      <thead>
+        <tr>
+          <th scope="col">tool</th>
+          <th scope="col" class="right">calls</th>
+          <th scope="col" class="right">output</th>
+          <th scope="col" class="right">declared</th>
+          <th scope="col" class="right">carried</th>
+          <th scope="col" class="right">share</th>
+          <th scope="col">largest output</th>
+        </tr>
+      </thead>
+      <tbody>
+        {tools.map((tool) => (
+          <tr key={tool.name} class={tool.calls === 0 ? "idle" : ""}>
+            <td>{tool.block > 0 ? <button class="link" onClick={() => onBlock(1, tool.block)}><bdi>{safe(tool.name)}</bdi></button> : <bdi>{safe(tool.name)}</bdi>}</td>
+            <td class="right">{tool.calls === 0 ? "never" : number(tool.calls)}</td>
+            <td class="right">{number(tool.output_tokens)}</td>
+            <td class="right">{number(tool.tokens)}</td>
+            <td class="right">{number(fills(tool))}</td>
+            <td class="right">{sum > 0 && percent(fills(tool) / sum)}</td>
+            <td>{tool.largest && <button class="link" onClick={() => onBlock(tool.largest![1], tool.largest![0])}>{short(tool.largest[2])}, request {tool.largest[1]}</button>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

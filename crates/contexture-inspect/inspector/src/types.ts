@@ -25,6 +25,8 @@ export interface Conversation {
   id: string;
   title: string;
   name: string;
+  agent?: string;
+  project?: string;
   parent?: string;
   model: string;
   first_ms: number;
@@ -39,7 +41,13 @@ export interface Conversation {
   dollars: [number, number] | null;
   folds: number;
   failed: number;
+  /** Requests that could not have been sent as they came. */
+  unsendable: number;
+  /** Requests whose bill is simulated. */
+  simulated: number;
+  shape?: number[];
   is_reading: boolean;
+  is_unread: boolean;
   stopped?: string;
 }
 
@@ -68,6 +76,8 @@ export interface RequestRecord {
   passed: string | null;
   decided: Note[];
   usage: Usage | null;
+  is_simulated?: boolean;
+  budget?: number;
   bill: { billed: number; passed_through: number; sent: number; came: number } | null;
   dollars: [number, number] | null;
   context: number | null;
@@ -90,6 +100,83 @@ export interface RequestLine {
   record: RequestRecord;
 }
 
+export type Grade = "verified" | "sure" | "presumed" | "in_doubt" | "overtaken" | "read_again" | "deleted" | "unknown";
+
+export interface FileView {
+  block: number;
+  path: string;
+  lines: string;
+  count: number;
+  grade: Grade;
+  cause?: string;
+  is_written: boolean;
+}
+
+export interface Column {
+  n: number;
+  range: [number, number];
+  turn: number;
+  begins: boolean;
+  sources: Partial<Record<Source, number>>;
+  sent: number;
+  came: number;
+  billed: number;
+  budget?: number;
+  folds: number;
+  verdicts: { kind: string; text: string }[];
+}
+
+export interface Overview {
+  columns: Column[];
+  budget: number | null;
+  context: number | null;
+  usual: number;
+  dear: number;
+}
+
+export interface Piece {
+  block: number;
+  count: number;
+  source: Source;
+  made?: string;
+  name: string;
+  tokens: number;
+  is_cached: boolean;
+  is_unchanged: boolean;
+  views: number;
+  doubtful: number;
+}
+
+export interface FoldPrice {
+  cost: number;
+  saves_per_request: number;
+}
+
+export interface Story {
+  line: RequestLine;
+  budget: number | null;
+  pieces: Piece[];
+  blocks: number;
+  again: number;
+  views: FileView[];
+  removed: { kind: string; count: number; tokens: number; block: number }[];
+  fold?: {
+    reason: string;
+    before_tokens: number;
+    after_tokens: number;
+    estimated: FoldPrice | null;
+    billed: FoldPrice | null;
+    paid_back: number | null;
+    next: number | null;
+    left_out: string[];
+    cut: [string, string, number][];
+  };
+  lost?: [number, string[]];
+  answer: { id: number; kind: string; name: string; tokens: number; preview: string }[];
+  usual: number;
+  dollars: [number, number] | null;
+}
+
 export interface Turn {
   n: number;
   turn: number;
@@ -103,6 +190,8 @@ export interface Block {
   kind: string;
   role: string;
   name: string;
+  made?: string;
+  views?: FileView[];
   tokens: number;
   bytes: number;
   is_error: boolean;
@@ -146,6 +235,7 @@ export interface FileLine {
   grade: string;
   reason: string;
   lines: number;
+  graded: Partial<Record<Grade, number>>;
   is_whole: boolean;
   reads: number;
   changes: number;
@@ -167,6 +257,11 @@ export interface ToolLine {
   billed: number;
   dollars?: number;
   block: number;
+  call_tokens: number;
+  output_tokens: number;
+  carried: number;
+  /** The block of its largest output, the request in which it first was, and its tokens. */
+  largest?: [number, number, number];
 }
 
 export interface Receipt {
@@ -186,6 +281,14 @@ export interface BillLine {
   title: string;
   receipt: Receipt;
   dearest: { conversation: string; n: number; billed: number }[];
+  simulated: number;
+  unsendable: number;
+}
+
+export interface BillPage {
+  items: BillLine[];
+  unread: number;
+  conversations: number;
 }
 
 export interface Hit {
@@ -221,7 +324,11 @@ export interface Data {
   files(id: string): Promise<FileLine[]>;
   history(id: string, path: string): Promise<FileEvent[]>;
   tools(id: string): Promise<ToolLine[]>;
-  bill(by: string): Promise<BillLine[]>;
+  overview(id: string, columns: number): Promise<Overview>;
+  story(id: string, n: number): Promise<Story>;
+  bill(by: string): Promise<BillPage>;
+  /** Has all recordings read. */
+  openAll(): Promise<void>;
   search(words: string, conversation: string | null, before?: number): Promise<Page<Hit>>;
   canExport: boolean;
   exported(id: string): Promise<Blob>;

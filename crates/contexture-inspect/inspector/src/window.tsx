@@ -1,10 +1,9 @@
 // One request: what became of it, and its window as blocks.
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Bar, Legend } from "./bar";
+import { useEffect, useState } from "preact/hooks";
 import { List } from "./list";
 import { go, type Route } from "./route";
-import { clock, dollars, duration, gradeNames, number, percent, plural, safe, short, sourceNames, stateNames } from "./text";
+import { clock, gradeNames, kindOf, number, plural, safe, short, stateNames } from "./text";
 import type { Block, Form, Note, RequestLine, WindowPage } from "./types";
 import { PAGE, useData, useKeys, useLoaded, usePages } from "./use";
 
@@ -54,7 +53,8 @@ export function Window({ id, n, route, news }: Props) {
     d: jump,
   });
   return (
-    <div class="window">
+    <div class="window" id="blocks-part" tabIndex={-1}>
+      <div class="caption"><h3>Every block</h3></div>
       <Toolbar head={head} route={route} to={to} jump={jump} />
       {head && (
         <List
@@ -128,7 +128,8 @@ interface LineProps {
 }
 
 function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
-  const { source, kind, name, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
+  const { source, kind, name, made, views, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
+  const doubtful = views?.filter((view) => view.grade === "in_doubt").length ?? 0;
   const share = largest > 0 ? Math.max(0.5, (100 * tokens) / largest) : 0;
   const quiet = state === "kept" || state === "same";
   return (
@@ -136,14 +137,15 @@ function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
       {isBoundary && <span class="boundary">the provider’s cache ends here</span>}
       <i class={`edge edge-${source}`} />
       <div class="what">
-        <span class="source">{kind === "call" ? "Call" : kind === "thought" ? "Thought" : sourceNames[source]}</span>
+        <span class="source">{kindOf({ kind, source, made })}</span>
         {name && <bdi class="name">{safe(name)}</bdi>}
         {is_error && <span class="tag bad">failed</span>}
         {is_pinned && <span class="tag">pinned</span>}
         {grade && grade !== "sure" && <span class={`tag grade-${grade}`}>{gradeNames[grade]}</span>}
+        {doubtful > 0 && <span class="tag grade-in_doubt">{doubtful} of {views!.length} in doubt</span>}
         {!quiet && <span class={`state state-${state}`} title={reason}>{stateNames[state]}</span>}
       </div>
-      <bdi class="preview">{safe(preview)}</bdi>
+      <bdi class="preview">{preview === "…" || preview === "" ? "empty" : safe(preview)}</bdi>
       <div class="size">
         <b>{short(tokens)}</b>
         <svg class="share" aria-hidden="true"><rect class={`fill-${source}`} width={`${share}%`} height="100%" /></svg>
@@ -152,51 +154,23 @@ function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
   );
 }
 
-/** What became of a request: figures, and what was decided with its price. */
-export function Head({ line, scale, onBefore }: { line: RequestLine; scale: number; onBefore: () => void }) {
+/** What a request is. */
+export function Head({ line }: { line: RequestLine }) {
   const { record } = line;
-  const { usage, bill } = record;
-  const total = usage ? usage.input + usage.cache_read + usage.cache_write + usage.cache_write_hour : null;
-  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `Request ${line.n} · Contexture`;
   }, [line.n]);
-  const written = usage ? usage.cache_write + usage.cache_write_hour : 0;
-  const price = bill && record.dollars ? [(bill.billed * record.dollars[0] + usage!.output * record.dollars[1]) / 1e6, (bill.passed_through * record.dollars[0] + usage!.output * record.dollars[1]) / 1e6] : null;
   return (
     <section class="head" aria-label={`Request ${line.n}`}>
       <div class="heading">
-        <h2 ref={heading}>Request {line.n}</h2>
+        <h2>Request {line.n}</h2>
         <span class="dim">
-          turn {line.turn}, {clock(record.time_ms)}, <bdi>{safe(record.model)}</bdi>
+          {[`turn ${line.turn}`, clock(record.time_ms)].filter(Boolean).join(", ")}, <bdi>{safe(record.model)}</bdi>
         </span>
         {record.status >= 400 && <span class="tag bad">{record.status}</span>}
         {!line.is_over && <span class="waiting">waiting for the answer</span>}
       </div>
-      <Bar line={line} scale={scale} />
-      <Legend line={line} />
-      <dl class="figures">
-        <Figure name="sent" value={number(total ?? line.sent_tokens)} more={bill && bill.came > bill.sent ? `of ${number(bill.came)} that came` : undefined} />
-        {usage && <Figure name="read from cache" value={number(usage.cache_read)} more={total ? percent(usage.cache_read / total) : undefined} />}
-        {usage && written > 0 && <Figure name="written to cache" value={number(written)} />}
-        {usage && <Figure name="answered" value={number(usage.output)} />}
-        {bill && <Figure name="billed" value={number(bill.billed)} more={`pass-through ${number(bill.passed_through)}`} />}
-        {price && <Figure name="cost" value={dollars(price[0]!)} more={price[0] === price[1] ? undefined : `pass-through ${dollars(price[1]!)}`} />}
-        {record.first_byte_ms > 0 && <Figure name="first byte" value={duration(record.first_byte_ms)} more={`own work ${(record.own_us / 1000).toFixed(1)} ms`} />}
-      </dl>
-      <Happened line={line} onBefore={onBefore} />
     </section>
-  );
-}
-
-function Figure({ name, value, more }: { name: string; value: string; more?: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        {value} {more && <span class="dim">{more}</span>}
-      </dd>
-    </div>
   );
 }
 
@@ -209,7 +183,8 @@ const decisions: Record<string, string> = {
   reference: "Files put in",
 };
 
-function Happened({ line, onBefore }: { line: RequestLine; onBefore: () => void }) {
+/** Everything that was decided about a request, with its reason. */
+export function Happened({ line, onBefore }: { line: RequestLine; onBefore: () => void }) {
   const told = new Map<string, { note: Note; count: number }>();
   for (const note of line.record.decided) {
     const key = note.what === "fold" ? `fold ${told.size}` : `${note.what} ${note.reason}`;
@@ -228,21 +203,9 @@ function Happened({ line, onBefore }: { line: RequestLine; onBefore: () => void 
         <li key={note.reason}>
           <b>{decisions[note.what] ?? note.what}</b>
           {count > 1 && ` × ${count}`}: {safe(note.reason)}.{" "}
-          {note.what === "fold" && <Price note={note} onBefore={onBefore} />}
+          {note.what === "fold" && <button class="link" onClick={onBefore}>Show what changed</button>}
         </li>
       ))}
     </ul>
-  );
-}
-
-function Price({ note, onBefore }: { note: Note; onBefore: () => void }) {
-  const { before_tokens, after_tokens, cost, saves_per_request } = note;
-  const back = saves_per_request > 0 ? Math.max(1, Math.ceil(cost / saves_per_request)) : null;
-  return (
-    <span class="price">
-      {number(before_tokens)} tokens became {number(after_tokens)}. Price: {number(cost)} billed again; spares {number(saves_per_request)} with every later
-      request{back !== null && `, so ${plural(back, "request")} would pay for it`}.{" "}
-      <button class="link" onClick={onBefore}>Show what changed</button>
-    </span>
   );
 }

@@ -8,7 +8,9 @@ use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::block::{BlockDraft, BlockKind, BlockSource};
+use super::super::made;
 use super::super::text::preview;
+use super::super::view::FileView;
 
 /// Characters of a block that lists show.
 pub const PREVIEW_CHARS: usize = 160;
@@ -36,10 +38,12 @@ pub struct BlockRow {
     pub bytes: u64,
     /// The start of its text.
     pub preview: String,
+    /// What it is, if Contexture wrote it.
+    pub made: String,
 }
 
 /// The columns of a [`BlockRow`].
-pub const COLUMNS: &str = "id, source, kind, role, name, call, is_error, tokens, bytes, preview";
+pub const COLUMNS: &str = "id, source, kind, role, name, call, is_error, tokens, bytes, preview, made";
 
 impl BlockRow {
     /// Reads the columns starting at an index.
@@ -55,6 +59,7 @@ impl BlockRow {
             tokens: row.get::<_, i64>(at + 7)? as u64,
             bytes: row.get::<_, i64>(at + 8)? as u64,
             preview: row.get(at + 9)?,
+            made: row.get(at + 10)?,
         })
     }
 }
@@ -69,8 +74,8 @@ pub fn keep(connection: &Connection, draft: &mut BlockDraft) -> Result<u32, Stor
         draft.tokens = tokens as u64;
         return Ok(id);
     }
-    let sql = "INSERT INTO blocks (hash, source, kind, role, name, call, is_error, tokens, bytes, preview, text)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    let sql = "INSERT INTO blocks (hash, source, kind, role, name, call, is_error, tokens, bytes, preview, made, text)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     connection.prepare_cached(sql)?.execute(params![
         hash,
         draft.source.name(),
@@ -82,6 +87,7 @@ pub fn keep(connection: &Connection, draft: &mut BlockDraft) -> Result<u32, Stor
         draft.tokens as i64,
         draft.text.len() as i64,
         preview(&draft.text, PREVIEW_CHARS),
+        draft.made,
         draft.text
     ])?;
     Ok(connection.last_insert_rowid() as u32)
@@ -103,6 +109,16 @@ pub fn rows(connection: &Connection, ids: &[u32]) -> Result<HashMap<u32, BlockRo
         }
     }
     Ok(rows)
+}
+
+/// The lines of files that a block shows, if Contexture wrote it.
+pub fn views(connection: &Connection, row: &BlockRow) -> Result<Vec<FileView>, StoreError> {
+    if row.source != BlockSource::Made {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached("SELECT text FROM blocks WHERE id = ?1")?;
+    let text: String = statement.query_row(params![row.id], |row| row.get(0))?;
+    Ok(made::views(row.id, &text))
 }
 
 /// Sets the tool or file of an output.

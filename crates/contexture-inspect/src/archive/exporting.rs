@@ -71,7 +71,7 @@ impl Archive {
         mut each: impl FnMut(u32, Value, &str),
     ) -> Result<(), StoreError> {
         let connection = self.lock();
-        let sql = "SELECT id, source, kind, role, name, call, is_error, tokens, bytes, preview, text, n
+        let sql = "SELECT id, source, kind, role, name, call, is_error, tokens, bytes, preview, text, n, made
                    FROM places JOIN blocks ON id = block WHERE conversation = ?1 ORDER BY number";
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![conversation])?;
@@ -81,7 +81,7 @@ impl Archive {
             let block = json!({
                 "source": text(1)?, "kind": text(2)?, "role": text(3)?, "name": text(4)?, "call": text(5)?,
                 "is_error": row.get::<_, bool>(6)?, "tokens": number(7)?, "bytes": number(8)?, "preview": text(9)?,
-                "since": number(11)?,
+                "since": number(11)?, "made": text(12)?,
             });
             each(row.get(0)?, block, &text(10)?);
         }

@@ -42,7 +42,14 @@ pub struct WindowQuery {
 
 const CONVERSATION: &str =
     "id, title, name, parent, format, model, first_ms, last_ms, requests, turns, came, sent, billed,
-    passed_through, paid, would_pay, unpriced, folds, failed, is_reading, stopped, largest";
+    passed_through, paid, would_pay, unpriced, folds, failed, is_reading, stopped, largest, unsendable, simulated, agent,
+    project";
+
+/// The order of conversations: newest first. A recording without dates is as new as its file.
+pub(super) const NEWEST_FIRST: &str = "CASE WHEN last_ms > 0 THEN last_ms ELSE modified_ms END DESC, id";
+
+/// Most numbers of the small picture of a conversation.
+const SHAPE: u64 = 24;
 
 fn conversation_line(row: &Row<'_>) -> rusqlite::Result<ConversationLine> {
     let number = |at: usize| row.get::<_, i64>(at).map(|number| number as u64);
@@ -66,10 +73,28 @@ fn conversation_line(row: &Row<'_>) -> rusqlite::Result<ConversationLine> {
         dollars: (row.get::<_, i64>(16)? == 0 && paid > 0.0).then_some((paid, would_pay)),
         folds: number(17)?,
         failed: number(18)?,
-        is_reading: row.get(19)?,
+        is_reading: row.get::<_, i64>(19)? == super::READING,
+        is_unread: row.get::<_, i64>(19)? == super::UNREAD,
         stopped: row.get(20)?,
         largest: number(21)?,
+        unsendable: number(22)?,
+        simulated: number(23)?,
+        agent: row.get(24)?,
+        project: row.get(25)?,
+        shape: Vec::new(),
     })
+}
+
+/// Tokens of some requests of a conversation, in order.
+fn shape(connection: &Connection, line: &ConversationLine) -> Result<Vec<u64>, StoreError> {
+    let step = line.requests.div_ceil(SHAPE).max(1);
+    let mut statement = connection.prepare_cached("SELECT tokens FROM requests WHERE conversation = ?1 AND n = ?2")?;
+    let mut shape = Vec::new();
+    for n in (step..=line.requests).step_by(step as usize) {
+        let tokens: Option<i64> = statement.query_row(params![line.id, n as i64], |row| row.get(0)).optional()?;
+        shape.extend(tokens.map(|tokens| tokens as u64));
+    }
+    Ok(shape)
 }
 
 impl Archive {
@@ -79,10 +104,13 @@ impl Archive {
     /// The archive cannot be read.
     pub fn conversations(&self, from: u64, limit: u64) -> Result<ListPage<ConversationLine>, StoreError> {
         let connection = self.lock();
-        let sql = format!("SELECT {CONVERSATION} FROM conversations ORDER BY last_ms DESC, id LIMIT ?1 OFFSET ?2");
+        let sql = format!("SELECT {CONVERSATION} FROM conversations ORDER BY {NEWEST_FIRST} LIMIT ?1 OFFSET ?2");
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params![limit as i64, from as i64], conversation_line)?;
-        let items: Vec<_> = rows.collect::<Result<_, _>>()?;
+        let mut items: Vec<ConversationLine> = rows.collect::<Result<_, _>>()?;
+        for line in &mut items {
+            line.shape = shape(&connection, line)?;
+        }
         let total: i64 = connection.query_row("SELECT count(*) FROM conversations", [], |row| row.get(0))?;
         let end = from + items.len() as u64;
         Ok(ListPage { items, total: Some(total as u64), next: (end < total as u64).then_some(end) })
@@ -150,7 +178,7 @@ impl Archive {
     }
 
     /// The lists of a request, and what was sent with the previous one.
-    fn lists(&self, conversation: &str, n: u64) -> Result<(Lists, Vec<u32>), StoreError> {
+    pub(super) fn lists(&self, conversation: &str, n: u64) -> Result<(Lists, Vec<u32>), StoreError> {
         let connection = self.lock();
         let lists = lists::read(&connection, conversation, n)?;
         let before = if n > 1 { lists::read(&connection, conversation, n - 1)?.sent } else { Vec::new() };
@@ -220,7 +248,8 @@ impl Archive {
             let (since, left) = place_of(&connection, conversation, shown.id)?;
             let grade = timeline.grade(shown.id, n);
             let reason = why.of(shown.state, since, left)?;
-            lines.push(block_line(*place, row, shown, reason, grade, pins.contains(&shown.id), since));
+            let line = block_line(*place, row, shown, reason, grade, pins.contains(&shown.id), since);
+            lines.push(BlockLine { views: blocks::views(&connection, row)?, ..line });
         }
         Ok(lines)
     }
@@ -232,7 +261,7 @@ impl Archive {
     pub fn block(&self, id: u32, from: u64, limit: u64) -> Result<Option<BlockText>, StoreError> {
         let connection = self.lock();
         let sql = format!("SELECT {COLUMNS}, text FROM blocks WHERE id = ?1");
-        let read = |row: &Row<'_>| Ok((BlockRow::read(row, 0)?, row.get::<_, String>(10)?));
+        let read = |row: &Row<'_>| Ok((BlockRow::read(row, 0)?, row.get::<_, String>(11)?));
         let Some((row, text)) = connection.prepare_cached(&sql)?.query_row(params![id], read).optional()? else {
             return Ok(None);
         };
@@ -356,12 +385,12 @@ fn find(text: &str, words: &str) -> Option<usize> {
 }
 
 /// What is needed of all blocks of a window.
-struct BlockFact {
-    tokens: u64,
-    output_of: Option<String>,
+pub(super) struct BlockFact {
+    pub(super) tokens: u64,
+    pub(super) output_of: Option<String>,
 }
 
-fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, BlockFact>, StoreError> {
+pub(super) fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, BlockFact>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT tokens, kind = 'output', call FROM blocks WHERE id = ?1")?;
     let mut facts = HashMap::with_capacity(ids.len());
     for id in ids {
@@ -412,6 +441,8 @@ fn block_line(
         kind: row.kind,
         role: row.role.clone(),
         name: row.name.clone(),
+        made: row.made.clone(),
+        views: Vec::new(),
         tokens: row.tokens,
         bytes: row.bytes,
         is_error: row.is_error,

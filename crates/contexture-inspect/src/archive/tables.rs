@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use contexture_gateway::write::StoreError;
 
 /// The schema version.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Tables by which an archive is known, each with a column that others hardly have.
 pub(super) const KNOWN_BY: &[(&str, &str)] =
@@ -19,13 +19,14 @@ CREATE TABLE IF NOT EXISTS conversations (
     sent INTEGER NOT NULL DEFAULT 0, billed REAL NOT NULL DEFAULT 0, passed_through REAL NOT NULL DEFAULT 0,
     paid REAL NOT NULL DEFAULT 0, would_pay REAL NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
     folds INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, is_reading INTEGER NOT NULL DEFAULT 0,
-    stopped TEXT
+    stopped TEXT, unsendable INTEGER NOT NULL DEFAULT 0, simulated INTEGER NOT NULL DEFAULT 0,
+    agent TEXT NOT NULL DEFAULT '', project TEXT NOT NULL DEFAULT '', modified_ms INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS conversations_by_time ON conversations (last_ms);
 CREATE TABLE IF NOT EXISTS blocks (
     id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, source TEXT NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL,
     name TEXT NOT NULL, call TEXT NOT NULL, is_error INTEGER NOT NULL, tokens INTEGER NOT NULL, bytes INTEGER NOT NULL,
-    preview TEXT NOT NULL, text TEXT NOT NULL
+    preview TEXT NOT NULL, text TEXT NOT NULL, made TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS blocks_by_call ON blocks (call) WHERE call <> '';
 CREATE TABLE IF NOT EXISTS places (
@@ -36,9 +37,24 @@ CREATE INDEX IF NOT EXISTS places_by_block ON places (block);
 CREATE TABLE IF NOT EXISTS requests (
     conversation TEXT NOT NULL, n INTEGER NOT NULL, time_ms INTEGER NOT NULL, base INTEGER NOT NULL,
     came_keep INTEGER NOT NULL, came BLOB NOT NULL, sent_keep INTEGER NOT NULL, sent BLOB NOT NULL, line TEXT NOT NULL,
-    PRIMARY KEY (conversation, n)
+    tokens INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (conversation, n)
+);
+CREATE TABLE IF NOT EXISTS answers (
+    conversation TEXT NOT NULL, n INTEGER NOT NULL, blocks BLOB NOT NULL, PRIMARY KEY (conversation, n)
 );
 CREATE TABLE IF NOT EXISTS pins (conversation TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (conversation, block));
+";
+
+/// What the tables of version 1 lack.
+const SINCE_FIRST: &str = "
+ALTER TABLE conversations ADD COLUMN unsendable INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN simulated INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+ALTER TABLE conversations ADD COLUMN project TEXT NOT NULL DEFAULT '';
+ALTER TABLE conversations ADD COLUMN modified_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE blocks ADD COLUMN made TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+UPDATE requests SET tokens = coalesce(json_extract(line, '$.sent_tokens'), 0);
 ";
 
 /// Creates the tables, or refuses those of a newer version.
@@ -46,6 +62,9 @@ pub fn make(connection: &Connection) -> Result<(), StoreError> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version > VERSION {
         return Err(StoreError::Newer(version));
+    }
+    if version == 1 {
+        connection.execute_batch(&format!("BEGIN; {SINCE_FIRST} PRAGMA user_version = {VERSION}; COMMIT;"))?;
     }
     connection.execute_batch(TABLES)?;
     connection.pragma_update(None, "user_version", VERSION)?;

@@ -1,5 +1,7 @@
 //! The tools that a conversation declares, with roughly what they cost.
 
+use std::collections::{HashMap, HashSet};
+
 use contexture_gateway::account::models::Models;
 use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,7 +10,7 @@ use super::super::view::ToolLine;
 use super::Archive;
 
 impl Archive {
-    /// The declared tools of a conversation: those never called first, then by tokens, largest first.
+    /// The tools of a conversation that were declared or called: those that fill most of the windows first.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -34,13 +36,69 @@ impl Archive {
             let requests = (last - first + 1).max(0) as u64;
             let (billed, dollars) = billing.of(tokens, first, last);
             let count: i64 = calls.query_row(params![conversation, name], |row| row.get(0))?;
-            tools.push(ToolLine { name, tokens, calls: count as u64, requests, billed, dollars, block: row.get(0)? });
+            let (calls, block) = (count as u64, row.get(0)?);
+            tools.push(ToolLine { name, tokens, calls, requests, billed, dollars, block, ..ToolLine::default() });
         }
-        tools.sort_by(|one, other| {
-            (one.calls > 0).cmp(&(other.calls > 0)).then(other.tokens.cmp(&one.tokens)).then(one.name.cmp(&other.name))
-        });
+        drop(rows);
+        drop(statement);
+        add_uses(&connection, conversation, newest, &mut tools)?;
+        let fills = |tool: &ToolLine| tool.carried + tool.tokens * tool.requests;
+        tools.sort_by(|one, other| fills(other).cmp(&fills(one)).then(one.name.cmp(&other.name)));
         Ok(tools)
     }
+}
+
+/// Adds what the calls of tools and their outputs fill of the windows.
+fn add_uses(
+    connection: &Connection,
+    conversation: &str,
+    newest: i64,
+    tools: &mut Vec<ToolLine>,
+) -> Result<(), StoreError> {
+    let sql = "SELECT block, n, left_n, kind = 'call', name, call, tokens FROM places JOIN blocks ON id = block
+               WHERE conversation = ?1 AND kind IN ('call', 'output') ORDER BY number";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![conversation])?;
+    let mut by_call: HashMap<String, usize> = HashMap::new();
+    let mut places: HashMap<String, usize> =
+        tools.iter().enumerate().map(|(place, tool)| (tool.name.clone(), place)).collect();
+    let mut counted: HashSet<String> = HashSet::new();
+    while let Some(row) = rows.next()? {
+        let (is_call, name, call): (bool, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
+        let (first, tokens) = (row.get::<_, i64>(1)?, row.get::<_, i64>(6)? as u64);
+        let last = row.get::<_, Option<i64>>(2)?.map_or(newest, |left| left - 1);
+        let requests = (last - first + 1).max(0) as u64;
+        let place = match is_call {
+            true => {
+                let place = *places.entry(name.clone()).or_insert_with(|| {
+                    tools.push(ToolLine { name: name.clone(), ..ToolLine::default() });
+                    tools.len() - 1
+                });
+                by_call.insert(call.clone(), place);
+                place
+            }
+            false => match by_call.get(&call) {
+                Some(place) => *place,
+                None => continue,
+            },
+        };
+        let tool = &mut tools[place];
+        tool.carried += tokens * requests;
+        match is_call {
+            true if counted.insert(call.clone()) => {
+                tool.call_tokens += tokens;
+                tool.calls += u64::from(tool.block == 0);
+            }
+            true => {}
+            false => {
+                tool.output_tokens += tokens;
+                if tool.largest.is_none_or(|(_, _, most)| tokens > most) {
+                    tool.largest = Some((row.get(0)?, first as u64, tokens));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Roughly what a token before the messages cost in each request.

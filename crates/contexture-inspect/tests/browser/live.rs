@@ -40,7 +40,8 @@ async fn a_person_follows_a_run_and_finds_a_fold() {
         .await;
     let why = text(&browser, ".happened").await;
     assert!(why.contains("the window is full") || why.contains("pays"), "{why}");
-    assert!(why.contains("Price: ") && why.contains("spares") && why.contains("would pay for it"), "{why}");
+    let cost = text(&browser, "#cost").await;
+    assert!(cost.contains("Price: ") && cost.contains("spares") && cost.contains("paid back"), "{cost}");
     browser.picture("fold").await;
     // The three forms, each at its first difference.
     for (key, state) in [("1", "made"), ("2", "left_out"), ("3", "gone")] {

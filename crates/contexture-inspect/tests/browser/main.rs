@@ -21,4 +21,5 @@ mod export;
 mod figures;
 mod hostile;
 mod live;
+mod questions;
 mod scene;

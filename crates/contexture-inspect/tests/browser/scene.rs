@@ -5,7 +5,7 @@ use contexture::wire::Format;
 use contexture_gateway::simulate::played::Played;
 use contexture_gateway::{Gateway, Options};
 use contexture_inspect::view::About;
-use contexture_inspect::{Archive, InspectServer, inspector_of_gateway};
+use contexture_inspect::{AnnouncedRecording, Archive, InspectServer, inspector_of_gateway, playing};
 
 use crate::agent::Agent;
 use crate::provider::{Provider, patient, post};
@@ -84,9 +84,10 @@ pub async fn recorded(recordings: &[(&str, Vec<Record>)], budget: u64) -> Inspec
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
     for (number, (name, records)) in recordings.iter().enumerate() {
         let id = format!("r{}", number + 1);
-        server.inspector().archive().announce(&id, name, 0).unwrap();
-        Played::new(Some(budget)).play(&**server.inspector(), &id, records);
-        server.inspector().archive().is_read(&id).unwrap();
+        let recording = AnnouncedRecording { id: &id, name, ..AnnouncedRecording::default() };
+        server.inspector().archive().announce(&recording).unwrap();
+        playing::play(server.inspector(), &Played::new(Some(budget)), &id, records).unwrap();
+        server.inspector().is_read(&id);
     }
     server
 }

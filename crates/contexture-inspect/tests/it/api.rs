@@ -5,7 +5,7 @@ use contexture::wire::Format;
 use contexture_gateway::simulate::played::Played;
 use contexture_gateway::{Gateway, Options};
 use contexture_inspect::view::About;
-use contexture_inspect::{Archive, InspectServer, library};
+use contexture_inspect::{Archive, InspectServer, library, playing};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -21,12 +21,12 @@ pub struct Asking {
 }
 
 impl Asking {
-    fn new(inspect_url: &str) -> Self {
+    pub fn new(inspect_url: &str) -> Self {
         let (base, token) = inspect_url.split_once("/inspect/#token=").unwrap();
         Self { base: base.to_owned(), token: token.to_owned(), client: reqwest::Client::new() }
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub async fn get(&self, path: &str) -> Value {
         let answer =
             self.client.get(format!("{}/api/v1/{path}", self.base)).bearer_auth(&self.token).send().await.unwrap();
         let (status, text) = (answer.status(), answer.text().await.unwrap());
@@ -34,7 +34,14 @@ impl Asking {
         serde_json::from_str(&text).unwrap()
     }
 
-    async fn act(&self, method: reqwest::Method, path: &str, body: Value) -> (u16, Value) {
+    /// The status of an answer, and its text.
+    pub async fn status(&self, path: &str) -> (u16, String) {
+        let answer =
+            self.client.get(format!("{}/api/v1/{path}", self.base)).bearer_auth(&self.token).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    pub async fn act(&self, method: reqwest::Method, path: &str, body: Value) -> (u16, Value) {
         let request = self.client.request(method, format!("{}/api/v1/{path}", self.base)).bearer_auth(&self.token);
         let answer = request.header("x-contexture", "1").body(body.to_string()).send().await.unwrap();
         (answer.status().as_u16(), serde_json::from_str(&answer.text().await.unwrap()).unwrap())
@@ -47,7 +54,7 @@ impl Asking {
     }
 
     /// All blocks of a window, page by page.
-    async fn window(&self, id: &str, n: u64, form: &str) -> Vec<Value> {
+    pub async fn window(&self, id: &str, n: u64, form: &str) -> Vec<Value> {
         let (mut blocks, mut from) = (Vec::new(), 0);
         loop {
             let page =
@@ -63,7 +70,7 @@ impl Asking {
         }
     }
 
-    async fn text(&self, id: &str, block: &Value) -> String {
+    pub async fn text(&self, id: &str, block: &Value) -> String {
         let text = self.get(&format!("conversations/{id}/blocks/{}?limit=1000000", block["id"])).await;
         text["text"].as_str().unwrap().to_owned()
     }
@@ -315,7 +322,7 @@ async fn recordings_are_shown_as_if_they_had_passed() {
         ..About::default()
     };
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
-    let count = Played::new(Some(16_000)).play(&**server.inspector(), "r1", &transcript.records);
+    let count = playing::play(server.inspector(), &Played::new(Some(16_000)), "r1", &transcript.records).unwrap();
     let asking = Asking::new(&server.inspector().url());
     let conversation = asking.only_conversation().await;
     // The last outputs were never answered, so no request is recorded for them.

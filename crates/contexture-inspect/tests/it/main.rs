@@ -18,5 +18,7 @@ mod receiver;
 
 mod api;
 mod archive;
+mod examples;
 mod privacy;
+mod story;
 mod strangers;

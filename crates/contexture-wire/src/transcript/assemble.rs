@@ -50,6 +50,8 @@ pub(super) struct Assembler<'a> {
     used_ids: HashMap<u64, u32>,
     /// What applies to the current record: when it was written, and in which directory.
     meta: Meta,
+    /// The model that answered last.
+    pub model: Option<String>,
     pub tally: Tally,
 }
 
@@ -74,7 +76,7 @@ struct OpenCall {
 impl<'a> Assembler<'a> {
     pub fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
         let (groups, used_ids) = (VecDeque::new(), HashMap::new());
-        Self { sink, groups, used_ids, meta: Meta::default(), tally: Tally::default() }
+        Self { sink, groups, used_ids, meta: Meta::default(), model: None, tally: Tally::default() }
     }
 
     /// Passes on a record as it is, without looking at its calls.
@@ -86,6 +88,13 @@ impl<'a> Assembler<'a> {
     /// Sets when the next record was written.
     pub fn set_time(&mut self, timestamp: Option<&str>) {
         self.meta.time_ms = timestamp.and_then(milliseconds);
+    }
+
+    /// Sets the model that answers from here on; `None` changes nothing.
+    pub fn set_model(&mut self, model: Option<&str>) {
+        if let Some(model) = model.filter(|new| !new.is_empty() && self.model.as_deref() != Some(new)) {
+            self.model = Some(model.to_owned());
+        }
     }
 
     /// Sets the directory in which the agent works from here on; `None` changes nothing.

@@ -54,6 +54,8 @@ struct Output<'a> {
 struct Place<'a> {
     #[serde(default, borrow)]
     cwd: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    model: Option<Cow<'a, str>>,
 }
 
 /// The place where the agent replaced its past by a summary.
@@ -75,6 +77,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
         ("session_meta" | "turn_context", Some(payload)) => {
             let place: Place<'_> = serde_json::from_str(payload.get())?;
             assembler.set_directory(place.cwd.as_deref());
+            assembler.set_model(place.model.as_deref());
             Ok(())
         }
         (_, Some(_)) => Ok(()),

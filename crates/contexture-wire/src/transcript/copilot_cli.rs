@@ -81,6 +81,10 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
             let start: Value = serde_json::from_str(data.get())?;
             assembler.set_directory(start["context"]["cwd"].as_str());
         }
+        "session.model_change" => {
+            let change: Value = serde_json::from_str(data.get())?;
+            assembler.set_model(change["newModel"].as_str());
+        }
         "system.message" | "user.message" | "assistant.message" => {
             said(&line.kind, serde_json::from_str(data.get())?, assembler);
         }

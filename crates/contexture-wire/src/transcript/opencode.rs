@@ -24,6 +24,8 @@ struct Info {
     /// Where the agent works.
     #[serde(default)]
     path: Value,
+    #[serde(rename = "modelID")]
+    model_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +66,7 @@ struct Attachment {
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let message: Exported<'_> = serde_json::from_str(json)?;
     assembler.set_directory(message.info.path["cwd"].as_str());
+    assembler.set_model(message.info.model_id.as_deref());
     match &*message.info.role {
         "assistant" => assistant(message.parts, assembler),
         role => {

@@ -41,6 +41,8 @@ pub struct Report {
     pub thinking_blocks: u64,
     /// Images; each is noted in the text as `[image]`.
     pub images: u64,
+    /// The model that answered last, if the recording names it.
+    pub model: Option<String>,
 }
 
 /// A record that could not be read.
@@ -159,6 +161,7 @@ impl<'a> Reading<'a> {
     }
 
     pub fn finish(self) -> Result<Report, ReadError> {
+        let model = self.assembler.model.clone();
         let Tally {
             messages,
             unanswered_calls,
@@ -179,6 +182,7 @@ impl<'a> Reading<'a> {
             side_chain_records,
             thinking_blocks,
             images,
+            model,
         })
     }
 }

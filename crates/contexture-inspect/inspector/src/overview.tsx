@@ -1,0 +1,138 @@
+// The whole conversation as a picture: what was sent, by source, and what was billed beneath.
+
+import { useState } from "preact/hooks";
+import { Mark } from "./mark";
+import { address } from "./route";
+import { number, plural, short, sourceNames, sourceOrder } from "./text";
+import type { Column, Conversation, Overview } from "./types";
+import { useData, useLoaded } from "./use";
+
+/** Columns of the picture: more cannot be told apart. */
+const COLUMNS = 240;
+const HIGH = 100;
+const LOW = 30;
+
+interface Props {
+  conversation: Conversation;
+  n: number | undefined;
+  /** Changes when there are new requests. */
+  news: number;
+  onRequest: (n: number) => void;
+}
+
+export function OverviewView({ conversation, n, news, onRequest }: Props) {
+  const data = useData();
+  const overview = useLoaded(() => data.overview(conversation.id, COLUMNS), [conversation.id, news]).value;
+  const [pointed, setPointed] = useState<Column | undefined>();
+  if (!overview || overview.columns.length === 0) return null;
+  const { columns, budget, usual } = overview;
+  const top = Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.06;
+  const dearest = Math.max(1, ...columns.map((column) => column.billed));
+  const at = (event: MouseEvent) => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const place = Math.floor(((event.clientX - box.left) / box.width) * columns.length);
+    return columns[Math.min(columns.length - 1, Math.max(0, place))];
+  };
+  const open = (event: MouseEvent) => {
+    const column = at(event);
+    if (column) onRequest(column.n);
+  };
+  const chosen = n === undefined ? -1 : columns.findIndex(({ range }) => range[0] <= n && n <= range[1]);
+  const handlers = { onClick: open, onMouseMove: (event: MouseEvent) => setPointed(at(event)), onMouseLeave: () => setPointed(undefined) };
+  const last = columns.at(-1)!.range[1];
+  const says = pointed ?? (chosen < 0 ? undefined : columns[chosen]);
+  return (
+    <section class="overview" id="overview" tabIndex={-1} aria-label="The whole conversation">
+      <div class="caption">
+        <h3>The whole conversation</h3>
+        <span class="dim">
+          what was sent, by source{columns.some(({ folds }) => folds > 0) && ", ▼ folds"}{budget !== null && `, line: the budget of ${short(budget)}`}
+        </span>
+        <span class="right dim">request 1 … {last}</span>
+      </div>
+      <div class="graph">
+        <svg class="stack" viewBox={`0 0 ${columns.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={spoken(overview)} {...handlers}>
+          {columns.map((column, place) => <Stack key={place} column={column} place={place} top={top} />)}
+          {budget !== null && <line class="budget" x1={0} x2={columns.length} y1={HIGH * (1 - budget / top)} y2={HIGH * (1 - budget / top)} />}
+          {columns.map((column, place) => column.folds > 0 && <path key={place} class="fold-mark" d={`M${place - 0.6} 0h2.2l-1.1 5z`} />)}
+          {chosen >= 0 && <rect class="chosen" x={chosen} width={1} y={0} height={HIGH} />}
+        </svg>
+        <div class="turns" aria-hidden="true">
+          {columns.map((column, place) => column.begins && (
+            <i key={place} style={{ left: `${(100 * place) / columns.length}%` }}>{column.turn}</i>
+          ))}
+        </div>
+        <svg class="bills" viewBox={`0 0 ${columns.length} ${LOW}`} preserveAspectRatio="none" aria-hidden="true" {...handlers}>
+          {columns.map((column, place) => {
+            const height = (LOW * column.billed) / dearest;
+            return <rect key={place} class={column.billed > 3 * usual ? "dear" : "plain"} x={place} width={0.85} y={LOW - height} height={height} />;
+          })}
+        </svg>
+      </div>
+      <div class="caption">
+        <span>
+          {says ? (
+            <>
+              <a href={address({ conversation: conversation.id, n: says.n })}>request {says.n}</a>: {short(says.sent)} sent, {number(says.billed)} billed
+              {says.verdicts[0] && `, ${says.verdicts[0].text}`}
+            </>
+          ) : (
+            "billed for each request; red: more than three times the usual"
+          )}
+        </span>
+        <span class="right dim">{conversation.simulated > 0 && <Mark origin="simulated" />}</span>
+      </div>
+      <details class="behind-picture">
+        <summary>As a table</summary>
+        <div class="scroll">
+          <table>
+            <caption>What was sent and billed{columns.some(({ range }) => range[0] !== range[1]) && ", the dearest of some requests each"}</caption>
+            <thead>
+              <tr>
+                <th scope="col">request</th>
+                <th scope="col" class="right">turn</th>
+                <th scope="col" class="right">sent</th>
+                {sourceOrder.map((source) => <th key={source} scope="col" class="right">{sourceNames[source]}</th>)}
+                <th scope="col" class="right">billed</th>
+                <th scope="col">what happened</th>
+              </tr>
+            </thead>
+            <tbody>
+              {columns.map((column) => (
+                <tr key={column.n}>
+                  <td><a href={address({ conversation: conversation.id, n: column.n })}>{column.n}</a></td>
+                  <td class="right">{column.turn}</td>
+                  <td class="right">{number(column.sent)}</td>
+                  {sourceOrder.map((source) => <td key={source} class="right">{number(column.sources[source] ?? 0)}</td>)}
+                  <td class="right">{number(column.billed)}</td>
+                  <td>{column.verdicts.map(({ text }) => text).join("; ")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  );
+}
+
+function Stack({ column, place, top }: { column: Column; place: number; top: number }) {
+  let y = HIGH;
+  return (
+    <>
+      {sourceOrder.map((source) => {
+        const height = (HIGH * (column.sources[source] ?? 0)) / top;
+        y -= height;
+        return height > 0 && <rect key={source} class={`fill-${source}`} x={place} width={1.02} y={y} height={height} />;
+      })}
+    </>
+  );
+}
+
+/** What the picture says, in words. */
+function spoken({ columns, budget, dear }: Overview): string {
+  const folds = columns.reduce((sum, column) => sum + column.folds, 0);
+  const most = Math.max(...columns.map((column) => column.sent));
+  const within = budget === null ? "" : ` of a budget of ${short(budget)}`;
+  return `${plural(columns.at(-1)!.range[1], "request")}, at most ${short(most)} tokens${within}, ${plural(folds, "fold")}, ${plural(dear, "dear request")}. The table below has the figures.`;
+}

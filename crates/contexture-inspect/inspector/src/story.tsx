@@ -1,0 +1,331 @@
+// One request as a story: a sentence, its window, what the model believes, what was taken away, and what it cost.
+
+import { useState } from "preact/hooks";
+import { Jump } from "./jump";
+import { Mark, billed } from "./mark";
+import { clock, dollars, duration, gradeNames, kindOf, number, pathParts, percent, plural, safe, short, shortDirectory, sourceNames, sourceOrder } from "./text";
+import type { Conversation, FileView, Piece, Story } from "./types";
+
+/** Rows of a table that are shown at first. */
+const FEW = 10;
+
+export interface StoryProps {
+  story: Story;
+  conversation: Conversation;
+  onBlock: (block: number, form?: "sent" | "came" | "before") => void;
+  onRequest: (n: number) => void;
+  onForm: (form: "sent" | "came" | "before") => void;
+  onFile: (path: string) => void;
+}
+
+const isDoubtful = ({ grade }: FileView) => grade === "in_doubt" || grade === "overtaken";
+
+/** Why a request cost what it did, as far as the gateway knows. */
+function because({ line, fold }: Story): string {
+  const verdict = line.verdicts.find(({ kind }) => ["expired", "missed", "tools", "system"].includes(kind));
+  if (fold) return fold.reason.split(";")[0]!;
+  return verdict?.text ?? "";
+}
+
+/** The sentence that says it all, made of links. */
+export function Sentence(props: StoryProps) {
+  const { story, onRequest, conversation } = props;
+  const { line, budget, views, again, usual, lost, fold } = story;
+  const { record, sources } = line;
+  const doubtful = views.filter(isDoubtful).length;
+  const made = sources.made ?? 0;
+  const times = record.bill && usual > 0 ? record.bill.billed / usual : 1;
+  const why = because(story);
+  const price = story.dollars ? dollars(story.dollars[0]) : record.bill ? `${short(record.bill.billed)} tokens at the plain price` : "";
+  const files = new Set(views.map(({ path }) => path)).size;
+  return (
+    <p class="sentence">
+      At request {line.n} the model {line.is_over ? "sees" : "is being sent"} <Jump to="window">{short(line.sent_tokens)}{budget !== null && ` of ${short(budget)}`} tokens</Jump>
+      {made > 0 && <>, <Jump to="window" kind="made">{short(made)} of them rewritten by Contexture</Jump></>}
+      {". "}
+      {price && (
+        <>
+          It cost <Jump to="cost">{price}</Jump> <Mark origin={billed(record.is_simulated)} />
+          {times >= 1.5 && `, ${times >= 3 ? Math.round(times) : times.toFixed(1)} times its neighbours`}
+          {(why || again > 1000) && times >= 1.5 && (
+            <>
+              , because {why && <Jump to="taken">{safe(why)}</Jump>}
+              {why && again > 1000 && " and "}
+              {again > 1000 && <Jump to="window" kind="bad">{short(again)} unchanged tokens were billed again</Jump>}
+            </>
+          )}
+          {". "}
+        </>
+      )}
+      {!fold && line.n > 1 && times < 1.5 && "Nothing was folded. "}
+      {views.length > 0 && (
+        <>
+          <Jump to="files" kind={doubtful > 0 ? "warn" : undefined}>
+            {doubtful > 0 ? `${doubtful} of ${plural(views.length, "file view")} ${doubtful === 1 ? "is" : "are"} in doubt` : `All ${plural(views.length, "view")} of ${plural(files, "file")} are believed to be current`}
+          </Jump>
+          {lost ? "; " : ". "}
+        </>
+      )}
+      {lost && (
+        <>
+          <Jump kind="bad" onClick={() => onRequest(lost[0])}>own changes in {plural(lost[1].length, "file")} did not fit at request {lost[0]}</Jump>.{" "}
+        </>
+      )}
+      {line.came_tokens > line.sent_tokens && (
+        <>
+          Of what came, <Jump onClick={() => props.onForm("came")}>{short(line.came_tokens - line.sent_tokens)} tokens are not in this window</Jump>.{" "}
+        </>
+      )}
+      {conversation.failed > 0 && record.status >= 400 && `The provider answered ${record.status}.`}
+    </p>
+  );
+}
+
+/** This window to the scale of its budget. */
+export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
+  const { line, budget, pieces, blocks, again } = story;
+  const scale = Math.max(budget ?? 0, line.sent_tokens, 1);
+  const free = scale - line.sent_tokens;
+  const width = (tokens: number) => `${(100 * tokens) / scale}%`;
+  const cached = pieces.reduce((sum, piece) => sum + (piece.is_cached ? piece.tokens : 0), 0);
+  const shown = sourceOrder.filter((source) => line.sources[source]);
+  return (
+    <section class="picture" id="window" tabIndex={-1} aria-label="This window">
+      <div class="caption">
+        <h3>This window</h3>
+        <span class="dim">in order, to the scale of {budget !== null ? `the budget of ${short(budget)}` : "what was sent"}; orange under a block: file views in doubt</span>
+        <span class="right dim">{plural(blocks, "block")}</span>
+      </div>
+      <div class="pieces" aria-hidden="true">
+        {pieces.map((piece) => (
+          <PieceBox key={piece.block} piece={piece} width={width(piece.tokens)} isWide={piece.tokens / scale > 0.06} onOpen={() => onBlock(piece.block, "sent")} />
+        ))}
+        {free > 0 && (
+          <div class="free" style={{ width: width(free) }}>{free / scale > 0.05 && `free ${short(free)}`}</div>
+        )}
+      </div>
+      <ul class="legend" aria-label="Tokens sent, by source">
+        {shown.map((source) => (
+          <li key={source}>
+            <i class={`dot dot-${source}`} />
+            {sourceNames[source]} <b>{short(line.sources[source]!)}</b>
+          </li>
+        ))}
+        {free > 0 && budget !== null && <li><i class="dot dot-came" />free <b>{short(free)}</b></li>}
+        {line.cached_tokens !== null && <li><i class="dot dot-cached" />read from the provider’s cache <b>{short(cached)}</b></li>}
+        {again > 0 && <li><i class="dot dot-again" />unchanged, but billed again <b>{short(again)}</b></li>}
+        {line.came_tokens > line.sent_tokens && (
+          <li>
+            not sent <b>{short(line.came_tokens - line.sent_tokens)}</b> <button class="link" onClick={() => onForm("came")}>what was left out</button>
+          </li>
+        )}
+      </ul>
+      <p class="dim small">What fills it most: {largest(pieces)}.</p>
+    </section>
+  );
+}
+
+function largest(pieces: Piece[]): string {
+  const most = [...pieces].sort((one, other) => other.tokens - one.tokens).slice(0, 3);
+  return most.map((piece) => `${safe(piece.name).slice(0, 60) || sourceNames[piece.source]} (${short(piece.tokens)})`).join(", ");
+}
+
+function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: string; isWide: boolean; onOpen: () => void }) {
+  const { source, made, name, tokens, count, views, doubtful, is_cached, is_unchanged } = piece;
+  const kind = kindOf({ kind: "text", source, made });
+  const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${doubtful} of ${views} views in doubt` : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
+  return (
+    <button tabIndex={-1} class="piece" style={{ width }} title={title} onClick={onOpen}>
+      <span class={`fill dot-${source}`}>
+        {isWide && <><span class="label"><bdi>{safe(name) || kind}</bdi></span><span class="label">{short(tokens)}</span></>}
+      </span>
+      <i class={`under-line ${is_cached ? "is-cached" : is_unchanged ? "is-again" : ""}`} />
+      {views > 0 && (
+        <i class="doubt">
+          <b style={{ width: `${(100 * doubtful) / views}%` }} />
+        </i>
+      )}
+    </button>
+  );
+}
+
+/** What the model believes about files, doubtful first. */
+export function Beliefs({ story, onBlock, onFile }: StoryProps) {
+  const [isAll, setAll] = useState(false);
+  const { views } = story;
+  const doubtful = views.filter(isDoubtful).length;
+  const shown = isAll ? views : views.slice(0, FEW);
+  return (
+    <section class="card" id="files" tabIndex={-1} aria-label="What the model believes about files">
+      <h3>What the model believes about files</h3>
+      {views.length === 0 ? (
+        <p class="dim">This window shows no lines of files.</p>
+      ) : (
+        <>
+          <p class="dim">{doubtful === 0 ? "Nothing here is in doubt." : `${plural(doubtful, "view")} of ${views.length} may be wrong: something that ran since may have changed the file.`}</p>
+          <table class="beliefs">
+            <thead>
+              <tr><th scope="col">file</th><th scope="col">lines</th><th scope="col">how sure</th><th scope="col">why</th></tr>
+            </thead>
+            <tbody>
+              {shown.map((view, at) => {
+                const [name, directory] = pathParts(view.path);
+                return (
+                  <tr key={at}>
+                    <td>
+                      <button class="link strong" onClick={() => onFile(view.path)}><bdi>{safe(name)}</bdi></button> <bdi class="dim" title={safe(view.path)}>{safe(shortDirectory(directory))}</bdi>
+                    </td>
+                    <td class="lines"><button class="link" onClick={() => onBlock(view.block, "sent")}>{safe(view.lines)}</button></td>
+                    <td><span class={`tag grade-${view.grade}`}>{gradeNames[view.grade]}</span></td>
+                    <td class="why"><bdi>{safe(view.cause ?? (view.is_written ? "" : "as it was read"))}</bdi></td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+          {views.length > FEW && <button class="link" onClick={() => setAll(!isAll)}>{isAll ? "Show fewer" : `Show all ${views.length}`}</button>}
+        </>
+      )}
+    </section>
+  );
+}
+
+const removedNames: Record<string, [string, string]> = {
+  made: ["older rewritten block", "older rewritten blocks"],
+  file: ["file read", "file reads"],
+  call: ["call", "calls"],
+  output: ["tool output", "tool outputs"],
+  thought: ["thought", "thoughts"],
+  told: ["text of the model", "texts of the model"],
+  said: ["message that was said", "messages that were said"],
+  other: ["other block", "other blocks"],
+};
+
+/** What left the window, and how to get it back. */
+export function TakenAway({ story, onBlock, onForm, onFile, onRequest }: StoryProps) {
+  const { removed, fold, lost, line } = story;
+  const sum = removed.reduce((sum, { tokens }) => sum + tokens, 0);
+  return (
+    <section class="card" id="taken" tabIndex={-1} aria-label="What was taken away">
+      <h3>What was taken away</h3>
+      {removed.length === 0 ? (
+        <p class="dim">Nothing left the window with this request.</p>
+      ) : (
+        <table>
+          <thead><tr><th scope="col">gone from the window</th><th scope="col" class="right">tokens</th></tr></thead>
+          <tbody>
+            {removed.map(({ kind, count, tokens, block }) => (
+              <tr key={kind}>
+                <td><button class="link" onClick={() => onBlock(block, "before")}>{number(count)} × {removedNames[kind]![count === 1 ? 0 : 1]}</button></td>
+                <td class="right">{number(tokens)}</td>
+              </tr>
+            ))}
+            <tr class="sum"><td><button class="link" onClick={() => onForm("before")}>all of it, block by block</button></td><td class="right">{number(sum)}</td></tr>
+          </tbody>
+        </table>
+      )}
+      {fold && <p>{safe(because(story))}: {number(fold.before_tokens)} tokens became {number(fold.after_tokens)}.</p>}
+      {fold?.cut.map(([what, hash, tokens]) => (
+        <p key={hash}><span class="tag bad">cut</span> {what === "said" ? "something that was said" : what === "told" ? "something the model said" : "the record of a call"}, {number(tokens)} tokens: <code>contexture show {safe(hash)}</code></p>
+      ))}
+      {lost && (
+        <p>
+          <span class="tag bad">at <button class="link" onClick={() => onRequest(lost[0])}>request {lost[0]}</button></span> the agent’s own changes did not fit in{" "}
+          {lost[1].map((path, at) => <span key={path}>{at > 0 && ", "}<button class="link" onClick={() => onFile(path)}><bdi>{safe(pathParts(path)[0])}</bdi></button></span>)}
+        </p>
+      )}
+      {line.came_tokens > line.sent_tokens && (
+        <p class="dim small">
+          The agent has all of it: reading a file again brings its lines back, and <code>contexture show</code> prints what was cut.{" "}
+          <button class="link" onClick={() => onForm("came")}>Everything that is not in this window</button>.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** What the model answered. */
+export function Answer({ story, onBlock }: StoryProps) {
+  const { answer, line } = story;
+  return (
+    <section class="card" id="answer" tabIndex={-1} aria-label="What the model answered">
+      <h3>What the model answered</h3>
+      {answer.length === 0 && <p class="dim">{line.is_over ? "It is known once the agent sends it back with its next request." : "The answer has not ended."}</p>}
+      <ul class="answer">
+        {answer.map(({ id, kind, name, tokens, preview }) => (
+          <li key={id}>
+            <button class="link" onClick={() => onBlock(id, "came")}>{kind === "call" ? <bdi>{safe(name)}</bdi> : kind === "thought" ? "thought" : "said"}</button>{" "}
+            <bdi>{safe(preview)}</bdi> <span class="dim">{short(tokens)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What it cost, with the sum of the conversation. */
+export function Cost({ story, conversation, onRequest }: StoryProps) {
+  const { line, fold, usual } = story;
+  const { usage, bill, context, is_simulated, first_byte_ms, own_us } = line.record;
+  const origin = billed(is_simulated);
+  const written = usage ? usage.cache_write + usage.cache_write_hour : 0;
+  const isUnsendable = bill !== null && context !== null && bill.came > context;
+  return (
+    <section class="card" id="cost" tabIndex={-1} aria-label="What it cost">
+      <h3>What it cost</h3>
+      {!bill && <p class="dim">{line.is_over ? "The provider reported no usage." : "It is not billed yet."}</p>}
+      {usage && bill && (
+        <table>
+          <thead><tr><th scope="col">request {line.n}</th><th scope="col" class="right">tokens</th><th scope="col" class="right">dollars</th><th scope="col">how known</th></tr></thead>
+          <tbody>
+            <tr><td>read from the cache</td><td class="right">{number(usage.cache_read)}</td><td /><td><Mark origin={origin} /></td></tr>
+            {written > 0 && <tr><td>written to the cache</td><td class="right">{number(written)}</td><td /><td><Mark origin={origin} /></td></tr>}
+            {usage.input > 0 && <tr><td>neither</td><td class="right">{number(usage.input)}</td><td /><td><Mark origin={origin} /></td></tr>}
+            <tr><td>answered</td><td class="right">{number(usage.output)}</td><td /><td><Mark origin={origin} /></td></tr>
+            <tr class="sum"><td>billed, at the plain input price</td><td class="right">{number(bill.billed)}</td><td class="right">{story.dollars && dollars(story.dollars[0])}</td><td><Mark origin={origin} /></td></tr>
+            <tr><td>the requests around it, usually</td><td class="right">{number(usual)}</td><td /><td><Mark origin={origin} /></td></tr>
+            <tr>
+              <td>sent as it came ({short(bill.came)})</td>
+              <td class="right">{number(bill.passed_through)}</td>
+              <td class="right">{story.dollars && dollars(story.dollars[1])}</td>
+              <td><Mark origin="estimated" /></td>
+            </tr>
+            {fold?.estimated && <tr><td>the fold, as decided</td><td class="right">{number(fold.estimated.cost)}</td><td /><td><Mark origin="estimated" /></td></tr>}
+            {fold?.billed && <tr><td>the fold, as billed</td><td class="right">{number(fold.billed.cost)}</td><td /><td><Mark origin={origin} /></td></tr>}
+          </tbody>
+        </table>
+      )}
+      {isUnsendable && <p class="warn">It could not have been sent as it came: {short(bill.came)} tokens are above the model’s window of {short(context)}.</p>}
+      {fold && (
+        <p>
+          Price: {number((fold.billed ?? fold.estimated)?.cost ?? 0)} billed again; it spares {number((fold.billed ?? fold.estimated)?.saves_per_request ?? 0)} with every later request.{" "}
+          {fold.paid_back !== null && (fold.next === null || fold.paid_back < fold.next) ? (
+            <>It was paid back at <button class="link" onClick={() => onRequest(fold.paid_back!)}>request {fold.paid_back}</button>.</>
+          ) : fold.next !== null ? (
+            <>It was not paid back before the next fold, at <button class="link" onClick={() => onRequest(fold.next!)}>request {fold.next}</button>.</>
+          ) : (
+            "It is not paid back yet."
+          )}
+        </p>
+      )}
+      <Sum conversation={conversation} />
+      <p class="dim small">
+        {[line.record.model && safe(line.record.model), clock(line.record.time_ms), first_byte_ms > 0 && `first byte after ${duration(first_byte_ms)}, own work ${(own_us / 1000).toFixed(1)} ms`].filter(Boolean).join(", ")}
+      </p>
+    </section>
+  );
+}
+
+/** The bill of the whole conversation, and what it would have been. */
+export function Sum({ conversation }: { conversation: Conversation }) {
+  const { billed: sum, passed_through, dollars: paid, unsendable, requests, simulated } = conversation;
+  const less = passed_through > 0 ? 1 - sum / passed_through : 0;
+  return (
+    <p class="conversation-sum">
+      The whole conversation cost <b>{paid ? dollars(paid[0]) : `${short(sum)} tokens at the plain price`}</b> <Mark origin={billed(simulated > 0)} />; sent as it came it would have cost{" "}
+      <b>{paid ? dollars(paid[1]) : short(passed_through)}</b> <Mark origin="estimated" />
+      {Math.abs(less) >= 0.005 && `, so this is ${percent(Math.abs(less))} ${less > 0 ? "less" : "more"}`}.
+      {unsendable > 0 && <span class="warn"> {number(unsendable)} of its {plural(requests, "request")} could not have been sent as they came: they are above the model’s window.</span>}
+    </p>
+  );
+}

@@ -1,0 +1,227 @@
+//! What the API tells of a request: views with grades and causes, what was taken away, the answer, and the price.
+
+use contexture::item::{FunctionCall, Item};
+use contexture::transcript::Record;
+use contexture_gateway::simulate::played::Played;
+use contexture_inspect::view::About;
+use contexture_inspect::{AnnouncedRecording, Archive, InspectServer, playing};
+use serde_json::{Value, json};
+
+use super::api::Asking;
+
+/// An agent that reads files, runs a script that may change them, and goes on for a while.
+pub fn recording(rounds: usize) -> Vec<Record> {
+    let mut records = vec![Record::from(Item::user(
+        "<current_datetime>2026-01-01T00:00:00Z</current_datetime>\n\nPlease bring the parser up to date.",
+    ))];
+    for number in 0..rounds {
+        let path = format!("/project/src/part_{}.rs", number % 3);
+        let lines: String = (1..50).map(|line| format!("{line:6}\tfn part_{number}_{line}() {{}}\n")).collect();
+        let script = json!({"command": format!("./scripts/migrate.sh {number}")});
+        for (name, arguments, output) in
+            [("Read", json!({"file_path": path}), lines), ("Bash", script, "done\n".repeat(60))]
+        {
+            let id = format!("call_{number}_{name}");
+            let call = FunctionCall::new(&id, name, arguments.to_string());
+            records.push(Record::response(format!("Step {number}: {name}."), [call]));
+            records.push(Record::from(Item::output(&id, output)));
+        }
+    }
+    records.push(Record::from(Item::user("")));
+    records.push(Record::response("It is up to date.", []));
+    records
+}
+
+/// An inspector with one recording, played to its end.
+pub async fn played(records: &[Record], budget: u64, model: Option<&str>) -> (InspectServer, Asking) {
+    let about = About { kind: "recordings", ..About::default() };
+    let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
+    let recording = AnnouncedRecording { id: "r1", name: "parser.jsonl", ..AnnouncedRecording::default() };
+    server.inspector().archive().announce(&recording).unwrap();
+    let played = Played::new(Some(budget)).with_model(model.map(str::to_owned));
+    playing::play(server.inspector(), &played, "r1", records).unwrap();
+    server.inspector().is_read("r1");
+    let asking = Asking::new(&server.inspector().url());
+    (server, asking)
+}
+
+/// The number of the first request with a fold.
+pub async fn first_fold(asking: &Asking) -> u64 {
+    let lines = asking.get("conversations/r1/requests?limit=500").await;
+    let lines = lines["items"].as_array().unwrap().clone();
+    let is_fold = |line: &&Value| line["verdicts"].to_string().contains("\"fold\"");
+    lines.iter().find(is_fold).expect("something was folded")["n"].as_u64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_story_tells_what_the_model_may_be_wrong_about() {
+    let (_server, asking) = played(&recording(30), 8_000, None).await;
+    let n = first_fold(&asking).await;
+    let story = asking.get(&format!("conversations/r1/requests/{n}/story")).await;
+    let views = story["views"].as_array().unwrap();
+    let written: Vec<&Value> = views.iter().filter(|view| view["is_written"] == true).collect();
+    assert!(!written.is_empty(), "{story:#}");
+    let doubtful = written.iter().find(|view| view["grade"] == "in_doubt").expect("a script ran after the read");
+    assert!(doubtful["cause"].as_str().unwrap().contains("migrate.sh"), "{doubtful}");
+    assert!(doubtful["path"].as_str().unwrap().ends_with(".rs") && doubtful["lines"].is_string(), "{doubtful}");
+    // Doubtful ones are first.
+    let grades: Vec<&str> = views.iter().map(|view| view["grade"].as_str().unwrap()).collect();
+    let first_sure = grades.iter().position(|grade| *grade == "sure").unwrap_or(grades.len());
+    assert!(grades[first_sure..].iter().all(|grade| *grade != "in_doubt" && *grade != "overtaken"), "{grades:?}");
+    // The block says the same, and is named by what it holds.
+    let window = asking.window("r1", n, "sent").await;
+    let block = window.iter().find(|block| block["id"] == doubtful["block"]).unwrap();
+    assert_eq!((&block["source"], &block["made"]), (&json!("made"), &json!("views")), "{block}");
+    assert!(block["views"].as_array().unwrap().contains(doubtful), "{block}");
+    assert!(block["name"].as_str().unwrap().contains("part_"), "{block}");
+    // What the model is told is in the text itself.
+    let text = asking.text("r1", block).await;
+    assert!(text.contains("in doubt (may have changed since `./scripts/migrate.sh"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_away_is_what_is_gone() {
+    let (_server, asking) = played(&recording(30), 8_000, None).await;
+    let n = first_fold(&asking).await;
+    let story = asking.get(&format!("conversations/r1/requests/{n}/story")).await;
+    let gone: Vec<Value> = asking.window("r1", n, "before").await;
+    let gone: Vec<&Value> = gone.iter().filter(|block| block["state"] == "gone").collect();
+    let tokens = |list: &[&Value]| list.iter().map(|block| block["tokens"].as_u64().unwrap()).sum::<u64>();
+    let removed: Vec<&Value> = story["removed"].as_array().unwrap().iter().collect();
+    assert_eq!(tokens(&removed), tokens(&gone));
+    let count: u64 = removed.iter().map(|kind| kind["count"].as_u64().unwrap()).sum();
+    assert_eq!(count, gone.len() as u64);
+    // The window is told whole, to the token.
+    let pieces: Vec<&Value> = story["pieces"].as_array().unwrap().iter().collect();
+    assert_eq!(json!(tokens(&pieces)), story["line"]["sent_tokens"]);
+    assert!(story["line"]["sent_tokens"].as_u64() <= story["budget"].as_u64(), "{story:#}");
+    let fold = &story["fold"];
+    assert!(fold["estimated"]["cost"].is_number() && fold["billed"]["cost"].is_number(), "{fold:#}");
+    if let Some(paid) = fold["paid_back"].as_u64() {
+        let line = asking.get(&format!("conversations/r1/requests/{paid}")).await;
+        assert_eq!(line["record"]["bill"]["has_paid_back"], true, "{line:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_those_of_the_recording() {
+    let (_server, asking) = played(&recording(6), 60_000, None).await;
+    let first = asking.get("conversations/r1/requests/1/story").await;
+    let answer = first["answer"].as_array().unwrap();
+    assert_eq!((&answer[0]["preview"], &answer[1]["name"]), (&json!("Step 0: Read."), &json!("Read")), "{answer:?}");
+    let count = asking.get("conversations/r1").await["requests"].as_u64().unwrap();
+    let last = asking.get(&format!("conversations/r1/requests/{count}/story")).await;
+    assert_eq!(last["answer"][0]["preview"], "It is up to date.", "{last:#}");
+    let text = asking.get(&format!("conversations/r1/blocks/{}", last["answer"][0]["id"])).await;
+    assert_eq!(text["text"], "It is up to date.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_has_its_own_model_and_its_own_dates_or_none() {
+    let (_server, asking) = played(&recording(30), 8_000, Some("gpt-5")).await;
+    let conversation = asking.get("conversations/r1").await;
+    assert_eq!((&conversation["model"], &conversation["last_ms"]), (&json!("gpt-5"), &json!(0)), "{conversation}");
+    assert_eq!(conversation["title"], "Please bring the parser up to date.");
+    // Nothing was said in the last message, so it begins no turn.
+    assert_eq!(conversation["turns"], 1, "{conversation}");
+    assert_eq!(conversation["simulated"], conversation["requests"], "{conversation}");
+    let days = asking.get("bill?by=day").await;
+    assert_eq!(days["items"][0]["name"], "no date", "{days}");
+    let (_server, asking) = played(&recording(3), 8_000, None).await;
+    assert_eq!(asking.get("conversations/r1").await["model"], "claude-sonnet-4-5 (assumed)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_baseline_that_could_not_have_been_sent_says_so() {
+    let (_server, asking) = played(&recording(30), 8_000, None).await;
+    assert_eq!(asking.get("conversations/r1").await["unsendable"], 0);
+    let mut records = recording(4);
+    let huge = FunctionCall::new("huge", "Bash", r#"{"command":"cat all"}"#);
+    records.push(Record::response("", [huge]));
+    records.push(Record::from(Item::output("huge", "some words of a very long text\n".repeat(40_000))));
+    records.push(Record::response("Done.", []));
+    let (_server, asking) = played(&records, 100_000, Some("claude-sonnet-4-5")).await;
+    let conversation = asking.get("conversations/r1").await;
+    assert_eq!(conversation["unsendable"], 1, "{conversation}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_parameters_are_refused_with_a_sentence() {
+    let (_server, asking) = played(&recording(2), 8_000, None).await;
+    for (path, word) in [
+        ("conversations?limit=abc", "`limit` is a whole number"),
+        ("conversations/r1/requests?from=-1", "`from` is a whole number"),
+        ("conversations/r1/requests/1/window?form=other", "`form` is sent, came or before"),
+        ("conversations/r1/requests/1/window?order=other", "`order` is place or size"),
+        ("conversations/r1/requests/1/window?block=x", "`block` is a whole number"),
+        ("conversations/r1/overview?columns=many", "`columns` is a whole number"),
+        ("conversations/r1/history", "`path` is missing"),
+        ("search?q=x", "`q` needs at least two letters"),
+        ("bill?by=moon", "`by` is conversation, day or model"),
+    ] {
+        let (status, text) = asking.status(path).await;
+        assert_eq!(status, 400, "{path}: {text}");
+        assert!(text.contains(word), "{path}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_picture_of_a_conversation_does_not_grow_with_it() {
+    let (_server, asking) = played(&recording(30), 8_000, None).await;
+    let requests = asking.get("conversations/r1").await["requests"].as_u64().unwrap();
+    for columns in [1, 7, 500] {
+        let overview = asking.get(&format!("conversations/r1/overview?columns={columns}")).await;
+        let list = overview["columns"].as_array().unwrap();
+        assert!(list.len() as u64 <= columns, "{columns}");
+        let (mut next, mut folds) = (1, 0);
+        for column in list {
+            assert_eq!(column["range"][0].as_u64().unwrap(), next, "{column}");
+            next = column["range"][1].as_u64().unwrap() + 1;
+            folds += column["folds"].as_u64().unwrap();
+        }
+        assert_eq!(next, requests + 1);
+        assert_eq!(json!(folds), asking.get("conversations/r1").await["folds"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_counted_with_what_they_fill() {
+    let (_server, asking) = played(&recording(10), 60_000, None).await;
+    let tools = asking.get("conversations/r1/tools").await;
+    let tools = tools["items"].as_array().unwrap().clone();
+    assert_eq!((&tools[0]["name"], &tools[0]["calls"]), (&json!("Read"), &json!(10)), "{tools:#?}");
+    assert!(tools[0]["output_tokens"].as_u64() > tools[1]["output_tokens"].as_u64(), "{tools:#?}");
+    // Nothing was folded, so each output is in every later request.
+    assert!(tools[0]["carried"].as_u64().unwrap() > 5 * tools[0]["output_tokens"].as_u64().unwrap(), "{tools:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_is_read_when_it_is_opened() {
+    let about = About { kind: "recordings", ..About::default() };
+    let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
+    let inspector = server.inspector().clone();
+    for (id, modified_ms) in [("old", 1), ("new", 3), ("dated", 0)] {
+        let time_ms = (id == "dated").then_some(2);
+        let recording = AnnouncedRecording { id, name: id, title: id, modified_ms, time_ms, ..Default::default() };
+        inspector.archive().announce(&recording).unwrap();
+    }
+    let (opened, asked) = std::sync::mpsc::channel::<String>();
+    inspector.on_open(move |id| opened.send(id.to_owned()).unwrap());
+    let asking = Asking::new(&inspector.url());
+    let list = asking.get("conversations").await;
+    let ids: Vec<&str> = list["items"].as_array().unwrap().iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!((ids, &list["total"]), (vec!["new", "dated", "old"], &json!(3)));
+    assert_eq!(list["items"][0]["is_unread"], true);
+    assert!(asked.try_recv().is_err(), "listing reads nothing");
+    // Opening twice reads once.
+    assert_eq!(asking.get("conversations/old").await["is_reading"], true);
+    asking.get("conversations/old").await;
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["old"]);
+    playing::play(&inspector, &Played::new(None), "old", &recording(1)).unwrap();
+    inspector.is_read("old");
+    let old = asking.get("conversations/old").await;
+    assert_eq!((&old["is_reading"], &old["is_unread"]), (&json!(false), &json!(false)), "{old}");
+    let (status, answer) = asking.act(reqwest::Method::POST, "open", json!({})).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), ["new", "dated"]);
+}
