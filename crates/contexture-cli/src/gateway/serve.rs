@@ -10,8 +10,10 @@ use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
+use super::install::record::Record;
 use super::keys::KeptKeys;
 use super::print;
+use super::running::KeptNote;
 use super::start::cannot_start;
 use super::stopping::StopSignals;
 use super::telemetry::Telemetry;
@@ -42,6 +44,9 @@ pub struct Serve {
     /// Print where it listens, but no keys: what is printed may be kept in a log
     #[arg(long)]
     quiet: bool,
+    /// Be the gateway of an agent that was installed with `contexture install`
+    #[arg(long, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
+    installed: Option<String>,
 }
 
 /// How long responses in progress may take to finish, in seconds. Long ones take minutes.
@@ -60,26 +65,39 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
     let config = command.flags.config(crate::settings::Command::Serve)?;
-    let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
+    let installed = command.installed.as_deref().map(installed).transpose()?;
+    let upstreams = match &installed {
+        Some(record) => record.upstreams(),
+        None => command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one),
+    };
     let telemetry = Telemetry::start()?;
-    let kept = KeptKeys::read(command.keys.as_deref())?;
+    let own_keys = installed.as_ref().map(Record::keys).transpose()?;
+    let kept = KeptKeys::read(own_keys.as_deref().or(command.keys.as_deref()))?;
     let options = command.flags.options(&config, upstreams)?;
     let mut options = Options { keys: kept.keys.clone(), ..options };
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
-    let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
+    let listen = installed.as_ref().map(|record| record.address.clone()).or_else(|| command.listen.clone());
+    let listen = listen.unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
     let mut stopping = StopSignals::listen()?;
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
-    let told = if command.quiet { told_in_public(&gateway, &kept) } else { told(&gateway, &kept, inspector.as_ref()) };
+    let note = KeptNote::write(&gateway, command.installed.as_deref().unwrap_or("serve"));
+    let told = match &installed {
+        // A service's output is kept, and keys are no matter for it.
+        Some(record) => format!("the gateway of `{}` listens on http://{}\n", record.agent, gateway.address()),
+        None if command.quiet => told_in_public(&gateway, &kept),
+        None => told(&gateway, &kept, inspector.as_ref()),
+    };
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
         ended = gateway.wait() => return Ok(ended?),
         () = stopping.next() => {}
     }
+    drop(note);
     let stop_time = command.stop_time.unwrap_or(STOP_TIME);
     eprintln!("contexture: stopping; responses in progress have {stop_time} s to finish");
     let patience = async {
@@ -95,6 +113,12 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What was installed for an agent.
+fn installed(agent: &str) -> Result<Record, Failure> {
+    let missing = || Failure::work(format!("`{agent}` is not installed")).hint(format!("`contexture install {agent}`"));
+    Record::of(agent)?.ok_or_else(missing)
+}
+
 /// What the user is told to set.
 fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -> String {
     let mut told = format!("listening on http://{}\n", gateway.address());
@@ -105,6 +129,11 @@ fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -
         }
         told.push_str(&format!("  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n"));
     }
+    // Such an agent is not started by this program, so nobody else tells it.
+    told.push_str(
+        "Claude Code sends all its tools with every request to such an address, unless it is told otherwise:\n  \
+         export ENABLE_TOOL_SEARCH=true\n",
+    );
     let made = if kept.is_new { "was made now and is kept" } else { "is kept" };
     told.push_str(&format!(
         "the addresses hold a key, which {made} in {}: whoever has it can use this gateway\n\
