@@ -16,6 +16,7 @@ pub mod models;
 pub mod receipts;
 pub mod run;
 mod start;
+mod for_parent;
 pub mod serve;
 pub mod show;
 pub mod status;

@@ -9,6 +9,7 @@ use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
+use super::for_parent;
 use super::keys::KeptKeys;
 use super::print;
 use super::start::cannot_start;
@@ -32,6 +33,13 @@ pub struct Serve {
     /// Where all requests go
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
+    /// Serve the program that started this one: on a free port, with a key that is not kept, printing JSON, until the
+    /// standard input is closed
+    #[arg(long, conflicts_with_all = ["listen", "keys"])]
+    for_parent: bool,
+    /// The directory of the agent, beneath which files are read that messages name as `#path`; otherwise none are
+    #[arg(long, value_name = "DIR", requires = "for_parent")]
+    base: Option<PathBuf>,
 }
 
 /// Carries out the command.
@@ -46,6 +54,9 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
+    if command.for_parent {
+        return for_parent::serve(&command.flags, command.upstream.as_deref(), command.base.as_deref()).await;
+    }
     let config = command.flags.config(crate::settings::Command::Serve)?;
     let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
     let telemetry = Telemetry::start()?;
