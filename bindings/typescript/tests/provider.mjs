@@ -4,7 +4,8 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 
-export async function provider() {
+/** Answers "done", or what a script returns for a body: a text, or calls as [id, name, arguments]. */
+export async function provider(script = () => "done") {
   const bodies = [];
   const refusals = [];
   const server = createServer(async (request, response) => {
@@ -22,7 +23,7 @@ export async function provider() {
       response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: wrong } }));
       return;
     }
-    response.end(isAnthropic ? messages(body, text.length) : chat(body, text.length));
+    response.end(isAnthropic ? messages(body, text.length) : chat(body, text.length, script(body)));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -55,19 +56,27 @@ function events(parts) {
   return parts.map(([name, data]) => `${name ? `event: ${name}\n` : ""}data: ${JSON.stringify(data)}\n\n`).join("");
 }
 
-function chat(body, bytes) {
+function chat(body, bytes, said) {
   const tokens = bytes >> 2;
   const usage = { prompt_tokens: tokens, completion_tokens: 5, total_tokens: tokens + 5 };
   usage.prompt_tokens_details = { cached_tokens: 0 };
   const about = { id: "chatcmpl-1", created: 1, model: body.model };
-  const message = { role: "assistant", content: "done", refusal: null };
+  const isText = typeof said === "string";
+  const message = { role: "assistant", content: isText ? said : null, refusal: null };
+  const reason = isText ? "stop" : "tool_calls";
+  if (!isText) {
+    message.tool_calls = said.map(([id, name, given], index) => {
+      const call = { id, type: "function", function: { name, arguments: JSON.stringify(given) } };
+      return body.stream ? { index, ...call } : call;
+    });
+  }
   if (!body.stream) {
-    const choices = [{ index: 0, message, finish_reason: "stop", logprobs: null }];
+    const choices = [{ index: 0, message, finish_reason: reason, logprobs: null }];
     return JSON.stringify({ ...about, object: "chat.completion", choices, usage });
   }
   about.object = "chat.completion.chunk";
   const chunk = (delta, finish_reason) => ({ ...about, choices: [{ index: 0, delta, finish_reason }] });
-  const parts = [chunk(message, null), chunk({}, "stop"), { ...about, choices: [], usage }];
+  const parts = [chunk(message, null), chunk({}, reason), { ...about, choices: [], usage }];
   return `${events(parts.map((part) => [undefined, part]))}data: [DONE]\n\n`;
 }
 
