@@ -22,6 +22,7 @@ pub mod receipts;
 pub mod run;
 mod start;
 mod stopping;
+mod for_parent;
 pub mod serve;
 pub mod show;
 pub mod status;

@@ -11,3 +11,5 @@ pub(crate) mod notes;
 mod texts;
 mod folding;
 pub(crate) mod decider;
+
+pub(crate) use policy::LEAST_BUDGET;

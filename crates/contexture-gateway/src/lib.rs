@@ -20,6 +20,7 @@ mod shared;
 mod control;
 pub mod watch;
 pub mod gateway;
+pub mod in_process;
 pub mod remote;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -10,6 +10,7 @@ use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
+use super::for_parent;
 use super::install::record::Record;
 use super::keys::KeptKeys;
 use super::print;
@@ -47,6 +48,13 @@ pub struct Serve {
     /// Be the gateway of an agent that was installed with `contexture install`
     #[arg(long, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
     installed: Option<String>,
+    /// Serve the program that started this one: on a free port, with a key that is not kept, printing JSON, until the
+    /// standard input is closed
+    #[arg(long, conflicts_with_all = ["listen", "keys"])]
+    for_parent: bool,
+    /// The directory of the agent, beneath which files are read that messages name as `#path`; otherwise none are
+    #[arg(long, value_name = "DIR", requires = "for_parent")]
+    base: Option<PathBuf>,
 }
 
 /// How long responses in progress may take to finish, in seconds. Long ones take minutes.
@@ -64,6 +72,9 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
+    if command.for_parent {
+        return for_parent::serve(&command.flags, command.upstream.as_deref(), command.base.as_deref()).await;
+    }
     let config = command.flags.config(crate::settings::Command::Serve)?;
     let installed = command.installed.as_deref().map(installed).transpose()?;
     let upstreams = match &installed {

@@ -4,6 +4,8 @@ mod gateway;
 #[cfg(unix)]
 mod strangers;
 #[cfg(unix)]
+mod for_parent;
+#[cfg(unix)]
 mod chat;
 mod compare;
 mod config;

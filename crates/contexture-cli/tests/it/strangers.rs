@@ -164,7 +164,7 @@ impl Serving {
 }
 
 /// Asks for a path and returns the status.
-fn asked(host: &str, path: &str, header: &str) -> String {
+pub fn asked(host: &str, path: &str, header: &str) -> String {
     let body = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}"#;
     let mut stream = TcpStream::connect(host).unwrap();
     let length = body.len();

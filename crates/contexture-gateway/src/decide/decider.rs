@@ -391,6 +391,16 @@ impl Decider {
         self.index.forget(id)
     }
 
+    /// The conversations in memory, least recently used first.
+    pub fn conversations(&self) -> Vec<Arc<Conversation>> {
+        self.index.all()
+    }
+
+    /// Adds a conversation, as the one that was used last.
+    pub fn insert(&self, conversation: Conversation) {
+        self.index.insert(conversation);
+    }
+
     /// The time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
         self.keeper.now_ms()

@@ -22,7 +22,7 @@ const USED_SHARE: f64 = 0.95;
 const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// The smallest budget.
-const LEAST_BUDGET: u64 = 4_000;
+pub(crate) const LEAST_BUDGET: u64 = 4_000;
 
 /// How far the bill may exceed that of pass-through before only the hard limit makes folds.
 const MOST_EXCESS: f64 = 0.10;

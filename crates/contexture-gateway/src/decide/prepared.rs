@@ -102,6 +102,11 @@ impl PreparedRequest {
         self.outgoing.body()
     }
 
+    /// Tokens that are sent and that were received, by our own count.
+    pub fn own_tokens(&self) -> (u64, u64) {
+        (self.tokens.sent, self.tokens.came)
+    }
+
     /// Its conversation.
     pub fn conversation(&self) -> Option<&Arc<Conversation>> {
         self.conversation.as_ref()

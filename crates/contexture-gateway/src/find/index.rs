@@ -126,6 +126,16 @@ impl ConversationIndex {
         known.into_iter().rev().find(is_it)
     }
 
+    /// The conversations in memory, least recently used first.
+    pub fn all(&self) -> Vec<Arc<Conversation>> {
+        self.lock().order.clone()
+    }
+
+    /// Adds a conversation, as the one that was used last.
+    pub fn insert(&self, conversation: Conversation) {
+        self.lock().insert(Arc::new(conversation));
+    }
+
     /// Removes a conversation from memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
         let mut inner = self.lock();

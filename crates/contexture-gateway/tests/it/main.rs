@@ -16,6 +16,7 @@ mod diagnosis;
 mod disk;
 mod faults;
 mod folding;
+mod in_process;
 mod kills;
 mod limits;
 mod own_routes;
