@@ -8,6 +8,7 @@ use crate::accept::access::Access;
 use crate::account::session::Session;
 use crate::decide::decider::Decider;
 use crate::options::Options;
+use crate::send::client::Client;
 use crate::write::Store;
 
 /// State that all requests share.
@@ -20,9 +21,11 @@ pub(crate) struct Shared {
     /// How many requests came without a key.
     pub(crate) refused: AtomicU64,
     pub(crate) store: Option<Arc<dyn Store>>,
-    pub(crate) client: reqwest::Client,
+    pub(crate) client: Client,
     pub(crate) address: SocketAddr,
     pub(crate) diagnosing: Diagnosing,
+    /// Taken by requests with large bodies while they are looked at.
+    pub(crate) large: tokio::sync::Semaphore,
 }
 
 /// Whether providers are asked for diagnostics of their cache.

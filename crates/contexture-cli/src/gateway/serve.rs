@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use crate::settings::keys;
 use clap::Args;
-use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::{Gateway, Options, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
 use super::keys::KeptKeys;
 use super::print;
+use super::signals::Signals;
 use super::start::cannot_start;
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 /// Run a gateway without an agent, and print the variables to set
 ///
 /// It asks for a key, which is part of the printed addresses: it is made on the first start and kept for this user.
-/// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C ends it and prints a receipt.
+/// Requests go to each provider's own address by their format, or to --upstream. Ctrl-C or a signal to terminate ends it and prints a receipt.
 #[derive(Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -59,17 +60,32 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
+    for note in gateway.notes() {
+        eprintln!("warning: {note}");
+    }
+    // From here on, a signal ends it with a receipt.
+    let mut signals = Signals::listen()?;
     let told = told(&gateway, &kept, inspector.as_ref());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
         ended = gateway.wait() => return Ok(ended?),
+        () = asked_to_end(&mut signals) => {}
+    }
+    let receipt = gateway.end().await;
+    telemetry.finish().await;
+    // If the terminal is gone, there is nobody to tell.
+    let _ = write!(io::stderr(), "\n{}", print::receipt(&receipt, command.flags.observe));
+    Ok(())
+}
+
+/// Waits until somebody asks the program to end: the terminal, a user, or the system's service manager.
+async fn asked_to_end(signals: &mut Signals) {
+    tokio::select! {
+        _ = signals.next() => {}
+        // Where there are no other signals.
         _ = tokio::signal::ctrl_c() => {}
     }
-    let records = gateway.stop().await;
-    telemetry.finish().await;
-    eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
-    Ok(())
 }
 
 /// What the user is told to set.

@@ -5,7 +5,6 @@ use axum::http::{Response, StatusCode, header};
 
 use crate::accept::refusal::refusal;
 use crate::account::metrics::metrics;
-use crate::account::receipt::Receipt;
 use crate::shared::Shared;
 
 /// Whether a path is one of the gateway's own.
@@ -15,11 +14,10 @@ pub(crate) fn is_own(path: &str) -> bool {
 
 /// Responds to a request that has the gateway's token.
 pub(crate) fn respond(shared: &Shared, path: &str) -> Response<Body> {
-    let records = shared.session.records();
     match path {
-        "/contexture/status" => json(&Receipt::of(&records)),
-        "/contexture/requests" => json(&records),
-        "/metrics" => text(metrics(&records, &shared.options)),
+        "/contexture/status" => json(&shared.session.receipt()),
+        "/contexture/requests" => json(&shared.session.records()),
+        "/metrics" => text(metrics(&shared.session.receipt(), &shared.options)),
         _ => refusal(None, StatusCode::NOT_FOUND, "there is no such route"),
     }
 }

@@ -12,6 +12,7 @@ use crate::account::bill::{Account, Bill, SentRequest};
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, RequestRecord};
 use crate::conversation::Conversation;
+use crate::write::keeper::KeptVersion;
 
 /// The model that a request names, and what it costs.
 #[derive(Clone, Debug)]
@@ -49,24 +50,15 @@ pub struct PreparedRequest {
     sent_bytes: u64,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
-    /// Whether the decisions could not be written to the store.
-    is_unsaved: bool,
+    /// What of its conversation has to be in the store, if there is one.
+    kept: Option<KeptVersion>,
 }
 
 impl PreparedRequest {
     /// A request without a conversation, about which nothing new was decided.
     pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
         let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| body.len() as u64);
-        Self {
-            outgoing,
-            conversation: None,
-            messages,
-            requested,
-            tokens,
-            sent_bytes,
-            decided: Vec::new(),
-            is_unsaved: false,
-        }
+        Self { outgoing, conversation: None, messages, requested, tokens, sent_bytes, decided: Vec::new(), kept: None }
     }
 
     /// Sets its conversation.
@@ -79,9 +71,9 @@ impl PreparedRequest {
         Self { decided, ..self }
     }
 
-    /// Sets whether decisions could not be written to the store.
-    pub fn unsaved(self, is_unsaved: bool) -> Self {
-        Self { is_unsaved, ..self }
+    /// Sets what of its conversation has to be in the store.
+    pub fn kept(self, kept: Option<KeptVersion>) -> Self {
+        Self { kept, ..self }
     }
 
     /// What is sent.
@@ -186,7 +178,7 @@ impl PreparedRequest {
     pub fn whole_record(&self, session: &str, time_ms: u64) -> RequestRecord {
         let known = &self.requested.known;
         RequestRecord {
-            is_unsaved: self.is_unsaved,
+            is_unsaved: self.kept.as_ref().is_some_and(|kept| !kept.is_saved()),
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contexture::clock::Clock;
 use contexture::transcript::Record;
@@ -84,7 +84,7 @@ impl Played {
                 is_compaction: false,
                 asks: Default::default(),
             };
-            let prepared = decider.decide(&incoming, &Progress::default());
+            let prepared = decider.decide(&incoming, &Progress::new(Instant::now()));
             let output = recorded.answer_bytes(number) / BYTES_PER_TOKEN;
             tell(watcher, conversation, &incoming, &prepared, &mut cache, newest, output);
         }

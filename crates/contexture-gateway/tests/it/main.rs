@@ -8,15 +8,18 @@ mod played;
 mod provider;
 mod receiver;
 
+mod accounts;
 mod bills;
 mod compared;
 mod compressed;
+mod damage;
 mod diagnosis;
 mod disk;
 mod faults;
 mod folding;
 mod kills;
 mod limits;
+mod many;
 mod own_routes;
 mod passing;
 mod recordings;
