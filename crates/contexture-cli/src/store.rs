@@ -10,6 +10,7 @@ use contexture::host::UuidIds;
 use contexture::id::IdSource;
 use contexture::store::{self, Checked, Copied, OpenError, Place, SqliteStore};
 use contexture_core::percent::{encoded, is_unreserved};
+use contexture_gateway::{CheckedFile, is_store};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -66,6 +67,8 @@ enum Work {
 pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     match &command.work {
+        Work::Copy { from: Place::File(from), to, json } if is_store(from) => copy_gateway(from, to, *json),
+        Work::Check { store: Place::File(path), json } if is_store(path) => check_gateway(path, *json),
         Work::Copy { from, to, json } => {
             let mut line = ProgressLine::new();
             let copied = runtime.block_on(store::copy(from, to, &mut |at| {
@@ -89,6 +92,49 @@ pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
                     .hint("restore it from a backup, or copy what can be read; nothing was changed")),
             }
         }
+    }
+}
+
+/// Copies the gateway's own file.
+fn copy_gateway(from: &Path, to: &Place, json: bool) -> Result<(), Failure> {
+    let Place::File(to) = to else {
+        return Err(Failure::work(format!(
+            "`{}` is a file of the gateway, which is copied into a file only",
+            from.display()
+        ))
+        .hint("a gateway with a database begins with an empty one: contexture serve --store postgres://…"));
+    };
+    let copied = contexture_gateway::copy_store_file(from, to).map_err(|error| Failure::of(&error))?;
+    told_of_file("copied", &copied, to, json)
+}
+
+/// Checks the gateway's own file.
+fn check_gateway(path: &Path, json: bool) -> Result<(), Failure> {
+    let checked = contexture_gateway::check_store_file(path).map_err(|error| Failure::of(&error))?;
+    told_of_file("checked", &checked, path, json)
+}
+
+/// Prints what is in a file of the gateway, and fails if something is damaged.
+fn told_of_file(done: &str, checked: &CheckedFile, path: &Path, json: bool) -> Result<(), Failure> {
+    let mut text = match json {
+        true => serde_json::to_string(checked).unwrap_or_default(),
+        false => {
+            let (conversations, requests) = (checked.conversations as usize, checked.requests as usize);
+            let mut lines = vec![format!(
+                "{done} {} and {} of the gateway",
+                counted(conversations, "conversation"),
+                counted(requests, "request")
+            )];
+            lines.extend(checked.findings.iter().map(|finding| format!("damaged: {finding}")));
+            lines.join("\n")
+        }
+    };
+    text.push('\n');
+    io::stdout().write_all(text.as_bytes())?;
+    match checked.findings.len() {
+        0 => Ok(()),
+        count => Err(Failure::work(format!("{} in `{}`", counted(count, "damaged place"), path.display()))
+            .hint("a gateway that starts with it puts it aside and begins a new one; nothing was changed")),
     }
 }
 

@@ -6,6 +6,7 @@ pub mod serving;
 pub(crate) mod routes;
 pub(crate) mod headers;
 pub(crate) mod coding;
+pub(crate) mod collect;
 pub(crate) mod refusal;
 pub(crate) mod incoming;
 pub(crate) mod own;

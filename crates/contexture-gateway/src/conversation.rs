@@ -68,6 +68,11 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// About how many bytes of memory it takes, without its folder. One that is in use counts as small.
+    pub fn bytes(&self) -> usize {
+        self.state.try_lock().map_or(0, |state| state.bytes())
+    }
+
     /// Its folder, if it is in memory. A folder that a panic left behind is discarded.
     pub fn folder(&self) -> MutexGuard<'_, Option<ConversationFolder>> {
         self.folder.lock().unwrap_or_else(|poisoned| {

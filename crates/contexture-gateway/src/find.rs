@@ -1,4 +1,5 @@
 //! Finds the conversation that a request continues.
 
 pub(crate) mod hashes;
+mod held;
 pub(crate) mod index;

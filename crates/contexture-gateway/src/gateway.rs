@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,20 +14,17 @@ use crate::accept::access::{Access, AccessKey};
 use crate::accept::handle::handle;
 use crate::accept::health::Readiness;
 use crate::accept::serving::serve;
+use crate::account::receipt::Receipt;
 use crate::account::record::RequestRecord;
 use crate::account::session::Session;
 use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
 use crate::options::Options;
-use crate::send::prepare_tls;
-use crate::send::tls::ExtraRoots;
+use crate::send::client::Client;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
 use crate::watch::StartedGateway;
-use crate::write::{RunningGateway, open_limited_store};
-
-/// How long an idle connection to a provider is kept: providers close them after about 15 s.
-const IDLE: Duration = Duration::from_secs(10);
+use crate::write::{RunningGateway, Store, StoreError, open_limited_store};
 
 /// How long a gateway that stops waits for responses in progress, and again for their records.
 const STOPPING: Duration = Duration::from_secs(2);
@@ -39,16 +35,20 @@ pub struct Gateway {
     shared: Arc<Shared>,
     stop: Option<watch::Sender<()>>,
     serving: JoinHandle<io::Result<()>>,
+    notes: Vec<String>,
 }
 
 impl Gateway {
     /// Starts a gateway on an address; port 0 selects a free one.
     ///
+    /// A store that is damaged is put aside, and if one cannot be written the gateway runs without any;
+    /// [`notes`](Self::notes) says so.
+    ///
     /// # Errors
-    /// The address is in use, the store cannot be opened, or the gateway would send requests to itself.
+    /// The address is in use, the store is something else or cannot be reached, or the gateway would send requests to
+    /// itself.
     pub async fn start(listen: &str, options: Options) -> Result<Self, StartError> {
-        let open = |place: &Path| open_limited_store(place, options.store_bytes);
-        let store = options.store.as_deref().map(open).transpose()?;
+        let (store, notes) = opened(&options).await?;
         let fail = |source| StartError::Listen { address: listen.to_owned(), source };
         let listener = TcpListener::bind(listen).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
@@ -75,13 +75,14 @@ impl Gateway {
         let shared = Arc::new(Shared {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
             session: Session::new(id, store.clone()),
-            client: client(&options.extra_roots)?,
+            client: Client::new(&options.extra_roots)?,
             access,
             refused: AtomicU64::new(0),
             readiness: Readiness::default(),
             store,
             address,
             diagnosing: Diagnosing::new(options.diagnose),
+            large: tokio::sync::Semaphore::new(1),
             options,
         });
         let controls = Arc::new(ConversationControls::new(shared.decider.clone(), shared.store.clone()));
@@ -90,7 +91,12 @@ impl Gateway {
         let app = axum::Router::new().fallback(handle).with_state(shared.clone());
         let (stop, stopped) = watch::channel(());
         let serving = tokio::spawn(serve(listener, app, shared.options.header_time, stopped));
-        Ok(Self { address, shared, stop: Some(stop), serving })
+        Ok(Self { address, shared, stop: Some(stop), serving, notes })
+    }
+
+    /// What a user should know about its store.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The address it listens on.
@@ -118,7 +124,20 @@ impl Gateway {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// The requests so far.
+    /// The receipt of all requests so far.
+    pub fn receipt(&self) -> Receipt {
+        self.noted(self.shared.session.receipt())
+    }
+
+    /// A receipt with what is to be said about the store.
+    fn noted(&self, mut receipt: Receipt) -> Receipt {
+        receipt
+            .notes
+            .extend(self.notes.iter().filter(|note| !receipt.notes.contains(note)).cloned().collect::<Vec<_>>());
+        receipt
+    }
+
+    /// The newest requests: 20 000 of them at most.
     pub fn records(&self) -> Vec<RequestRecord> {
         self.shared.session.records()
     }
@@ -131,13 +150,25 @@ impl Gateway {
         (&mut self.serving).await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// Stops it. Responses in progress are given a moment to finish.
-    pub async fn stop(self) -> Vec<RequestRecord> {
-        self.stop_after(tokio::time::sleep(STOPPING)).await
+    /// Stops it. Responses in progress are given a moment to finish. Returns the newest requests: 20 000 of them at most.
+    pub async fn stop(mut self) -> Vec<RequestRecord> {
+        self.finish(tokio::time::sleep(STOPPING)).await;
+        self.shared.session.records()
+    }
+
+    /// Stops it as [`stop`](Self::stop) does. Returns the receipt of all requests.
+    pub async fn end(self) -> Receipt {
+        self.end_after(tokio::time::sleep(STOPPING)).await
     }
 
     /// Stops it: nothing new is accepted from now on, and responses in progress may finish until `patience` is over.
-    pub async fn stop_after(mut self, patience: impl Future<Output = ()>) -> Vec<RequestRecord> {
+    /// Returns the receipt of all requests.
+    pub async fn end_after(mut self, patience: impl Future<Output = ()>) -> Receipt {
+        self.finish(patience).await;
+        self.receipt()
+    }
+
+    async fn finish(&mut self, patience: impl Future<Output = ()>) {
         // Dropping it stops the listener.
         drop(self.stop.take());
         tokio::select! {
@@ -150,14 +181,40 @@ impl Gateway {
         self.shared.session.complete(STOPPING).await;
         let shared = self.shared.clone();
         let last = tokio::task::spawn_blocking(move || {
-            shared.session.write();
             if let Some(store) = &shared.store {
                 let _ = store.forget_gateway(shared.session.id());
             }
+            shared.session.write(STOPPING);
         });
         // If that fails, `status` still lists it, and the receipt counts what could not be written.
         let _ = last.await;
-        self.shared.session.records()
+    }
+}
+
+/// Opens the store, if there is to be one. Returns also what a user should know about it.
+async fn opened(options: &Options) -> Result<(Option<Arc<dyn Store>>, Vec<String>), StartError> {
+    let Some(place) = options.store.clone() else { return Ok((None, Vec::new())) };
+    let bytes = options.store_bytes;
+    // It may wait for others that use it.
+    let opening = tokio::task::spawn_blocking({
+        let place = place.clone();
+        move || open_limited_store(&place, bytes)
+    });
+    match opening.await.unwrap_or(Err(StoreError::Closed)) {
+        Ok(store) => {
+            let notes = store.damage().into_iter().collect();
+            Ok((Some(store), notes))
+        }
+        Err(error) if error.is_unwritable() => {
+            let note = format!(
+                "the store `{}` cannot be written ({}), so nothing is kept of this run",
+                place.display(),
+                error.cause()
+            );
+            tracing::warn!("{note}");
+            Ok((None, vec![note]))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -176,14 +233,4 @@ async fn leads_to(url: &str, address: SocketAddr) -> bool {
         false => found.ip() == address.ip() || (found.ip().is_unspecified() && address.ip().is_loopback()),
     };
     found.into_iter().any(is_own)
-}
-
-fn client(roots: &ExtraRoots) -> Result<reqwest::Client, reqwest::Error> {
-    prepare_tls();
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .pool_idle_timeout(IDLE)
-        .tcp_nodelay(true)
-        .tls_certs_merge(roots.certificates())
-        .build()
 }

@@ -40,4 +40,4 @@ pub use send::upstream::Upstreams;
 pub use simulate::answerer;
 pub use start_error::StartError;
 pub use watch::Watcher;
-pub use write::{Store, StoreError, is_store, open_store};
+pub use write::{CheckedFile, Store, StoreError, check_store_file, copy_store_file, is_store, open_store};

@@ -2,6 +2,7 @@
 
 pub mod upstream;
 pub mod tls;
+pub(crate) mod client;
 pub(crate) mod passing;
 pub(crate) mod exchange;
 

@@ -9,6 +9,7 @@ use crate::accept::health::Readiness;
 use crate::account::session::Session;
 use crate::decide::decider::Decider;
 use crate::options::Options;
+use crate::send::client::Client;
 use crate::write::Store;
 
 /// State that all requests share.
@@ -23,9 +24,11 @@ pub(crate) struct Shared {
     /// Whether its store can be read.
     pub(crate) readiness: Readiness,
     pub(crate) store: Option<Arc<dyn Store>>,
-    pub(crate) client: reqwest::Client,
+    pub(crate) client: Client,
     pub(crate) address: SocketAddr,
     pub(crate) diagnosing: Diagnosing,
+    /// Taken by requests with large bodies while they are looked at.
+    pub(crate) large: tokio::sync::Semaphore,
 }
 
 /// Whether providers are asked for diagnostics of their cache.

@@ -2,7 +2,10 @@
 
 pub mod content;
 mod error;
+mod file;
+mod saving;
 mod store;
+mod sums;
 pub(crate) mod keeper;
 mod read;
 mod sqlite;
@@ -19,7 +22,9 @@ use std::sync::Arc;
 use contexture::store::Place;
 
 pub use error::StoreError;
-use sqlite::SqliteStore;
+pub use file::{CheckedFile, check_store_file, copy_store_file};
+pub use saving::{RecordPlace, Saving, Written};
+use sqlite::{Damaged, SqliteStore};
 pub use store::{RunningGateway, ShownText, Store};
 
 /// Largest store, unless another limit is set.
@@ -30,16 +35,21 @@ const MOST_BYTES: u64 = 1 << 30;
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.
 pub fn open_store(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
-    open_limited_store(place, MOST_BYTES)
+    open_at(place, MOST_BYTES, Damaged::Fail)
 }
 
-/// Opens a store, which forgets the least recently used conversations when it has more than so many bytes.
+/// Opens a store for a gateway, which forgets the least recently used conversations when it has more than so many bytes.
+/// A file that is damaged is renamed, and a new one is begun; [`Store::damage`] says so.
 ///
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.
 pub fn open_limited_store(place: &Path, most_bytes: u64) -> Result<Arc<dyn Store>, StoreError> {
+    open_at(place, most_bytes, Damaged::PutAside)
+}
+
+fn open_at(place: &Path, most_bytes: u64, damaged: Damaged) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match Place::new(place) {
-        Place::File(path) => Arc::new(SqliteStore::open(&path, most_bytes)?),
+        Place::File(path) => Arc::new(SqliteStore::open(&path, most_bytes, damaged)?),
         #[cfg(feature = "postgres")]
         Place::Postgres(url) => Arc::new(shared::SharedStore::open(&url, most_bytes)?),
         #[cfg(not(feature = "postgres"))]

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use contexture::store::Place;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::watch::{StartedGateway, WatchedRequest};
-use contexture_gateway::{StartError, Watcher, open_store};
+use contexture_gateway::{StartError, StoreError, Watcher, open_store};
 
 use super::archive::{ASIDE, Archive, ArchivedRequest};
 use super::server::{InspectServer, Inspector};
@@ -25,9 +25,14 @@ const ADDRESS: &str = "127.0.0.1:0";
 pub async fn inspector_of_gateway(store: Option<&Path>) -> Result<InspectServer, StartError> {
     let archive = match store.map(Place::new) {
         Some(Place::File(store)) => {
+            let archive = store.with_file_name(ARCHIVE_NAME);
             // Makes the directory; and beside a file that is no store, nothing is written.
-            open_store(&store)?;
-            Archive::open(&store.with_file_name(ARCHIVE_NAME))?
+            match open_store(&store) {
+                Ok(_) => Archive::open(&archive)?,
+                Err(error @ StoreError::Foreign(_)) => return Err(error.into()),
+                // The gateway itself puts a damaged store aside, or goes on without one.
+                Err(_) => Archive::open(&archive).or_else(|_| Archive::temporary())?,
+            }
         }
         // Texts of requests stay on this machine.
         Some(Place::Postgres(_)) | None => Archive::temporary()?,

@@ -3,6 +3,9 @@
 use contexture_gateway::Receipt;
 use contexture_gateway::account::receipt::ModelNote;
 
+/// Most requests that are named because they could not be written.
+const MOST_NAMED: usize = 10;
+
 /// A receipt of some lines; without requests it says that nothing was seen.
 pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
     if receipt.requests == 0 {
@@ -41,7 +44,15 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
             "  warning    {} could not be written to the store; after a restart other bytes may be sent",
             count(receipt.unsaved, "request")
         ));
+        lines.extend(unsaved(receipt));
     }
+    if receipt.open > 0 {
+        lines.push(format!(
+            "  unended    {}: under way, or the gateway was killed before the response had ended",
+            count(receipt.open, "request")
+        ));
+    }
+    lines.extend(receipt.notes.iter().map(|note| format!("  warning    {note}")));
     if !receipt.diagnosed.is_empty() {
         lines.push(format!("  diagnosed  by the provider: {}", reasons(&receipt.diagnosed)));
     }
@@ -50,6 +61,23 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The requests that could not be written, by conversation and time.
+fn unsaved(receipt: &Receipt) -> Vec<String> {
+    let named = receipt.unsaved_requests.iter().take(MOST_NAMED).map(|request| {
+        let conversation = request.conversation.as_deref().unwrap_or("none");
+        format!("             in conversation {conversation} at {}", moment(request.time_ms))
+    });
+    let more = receipt.unsaved.saturating_sub(MOST_NAMED);
+    let more = (more > 0).then(|| format!("             and {more} more; --json lists them"));
+    named.chain(more).collect()
+}
+
+/// A time of the day in UTC.
+fn moment(time_ms: u64) -> String {
+    let seconds = time_ms / 1_000 % 86_400;
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
@@ -120,6 +148,9 @@ fn folds(receipt: &Receipt, is_watching: bool) -> Vec<String> {
     }
     if receipt.folds.is_empty() {
         lines.push(format!("  {would:<10} nothing"));
+    }
+    if receipt.more_folds > 0 {
+        lines.push(format!("  {would:<10} {} more times", receipt.more_folds));
     }
     if !receipt.decided.is_empty() {
         lines.push(format!("  also       {}", reasons(&receipt.decided)));

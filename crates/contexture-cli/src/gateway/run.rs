@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use contexture_gateway::{Gateway, Options, Receipt};
+use contexture_gateway::{Gateway, Options};
 use tokio::process::Command;
 
 use super::agents::{Agent, Pointed};
@@ -79,6 +79,9 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;
+    for note in gateway.notes() {
+        eprintln!("contexture: {note}");
+    }
     if let Some(server) = &inspector {
         eprintln!("contexture: the inspector is at {}", server.inspector().url());
     }
@@ -88,10 +91,9 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let status = spawn(&agent, pointed, &command.arguments, &address).await;
     drop(note);
     let refused = gateway.refused();
-    let records = gateway.stop().await;
+    let receipt = gateway.end().await;
     telemetry.finish().await;
     let status = status?;
-    let receipt = Receipt::of(&records);
     let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe));
     if command.flags.inspect && !command.flags.no_store {
         told.push_str("  `contexture inspect` shows it again\n");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::settings::keys;
 use clap::Args;
-use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::{Gateway, Options, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
@@ -95,6 +95,9 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
+    for note in gateway.notes() {
+        eprintln!("warning: {note}");
+    }
     let note = KeptNote::write(&gateway, command.installed.as_deref().unwrap_or("serve"));
     let told = match &installed {
         // A service's output is kept, and keys are no matter for it.
@@ -110,7 +113,8 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     }
     drop(note);
     let stop_time = command.stop_time.unwrap_or(STOP_TIME);
-    eprintln!("contexture: stopping; responses in progress have {stop_time} s to finish");
+    // If the terminal is gone, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "contexture: stopping; responses in progress have {stop_time} s to finish");
     let patience = async {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(stop_time)) => {}
@@ -118,9 +122,9 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
             () = stopping.next() => {}
         }
     };
-    let records = gateway.stop_after(patience).await;
+    let receipt = gateway.end_after(patience).await;
     telemetry.finish().await;
-    eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
+    let _ = write!(io::stderr(), "\n{}", print::receipt(&receipt, command.flags.observe));
     Ok(())
 }
 

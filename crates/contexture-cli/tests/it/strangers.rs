@@ -255,3 +255,35 @@ fn a_store_of_something_else_is_neither_written_into_nor_said_to_be_of_no_use() 
     assert!(text(&output.stderr).contains("is no store of the gateway"), "{}", text(&output.stderr));
     assert!(before == fs::read(&path).unwrap(), "it is as it was");
 }
+
+#[test]
+fn serve_ends_on_a_signal_with_its_receipt_and_its_store_is_known() {
+    let rig = Rig::new();
+    let mut serving = Serving::start(&rig, &["--listen", "127.0.0.1:0"]);
+    let address = serving.variable("OPENAI_BASE_URL");
+    let (host, path) = address.split_once('/').unwrap();
+    assert_eq!(asked(host, &format!("{path}/chat/completions"), ""), "200");
+    let signal = Command::new("kill").args(["-TERM", &serving.child.id().to_string()]).status().unwrap();
+    assert!(signal.success());
+    let status = serving.child.wait().unwrap();
+    let mut told = String::new();
+    serving.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(status.code(), Some(0), "{told}");
+    assert!(told.contains("1 request in 1 conversation passed through"), "{told}");
+    let store = rig.home.path().join("contexture/gateway.db");
+    let (store, copy) = (store.to_str().unwrap(), rig.home.path().join("copy.db"));
+    let checked = rig.contexture(&["store", "check", store]);
+    assert_eq!(text(&checked.stdout), "checked 1 conversation and 1 request of the gateway\n", "{checked:?}");
+    let copied = rig.contexture(&["store", "copy", store, copy.to_str().unwrap()]);
+    assert_eq!(text(&copied.stdout), "copied 1 conversation and 1 request of the gateway\n", "{copied:?}");
+    let again = rig.contexture(&["store", "copy", store, copy.to_str().unwrap()]);
+    assert_eq!(again.status.code(), Some(1));
+    // One byte of what was noted of the request.
+    let mut bytes = fs::read(&copy).unwrap();
+    let place = bytes.windows(9).position(|found| found == b"\"session\"").unwrap() + 14;
+    bytes[place] ^= 1;
+    fs::write(&copy, bytes).unwrap();
+    let damaged = rig.contexture(&["store", "check", copy.to_str().unwrap()]);
+    assert_eq!(damaged.status.code(), Some(1));
+    assert!(text(&damaged.stdout).contains("damaged: row 1 of `requests`"), "{damaged:?}");
+}

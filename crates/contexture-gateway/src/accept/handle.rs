@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request as Incoming, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
+use crate::accept::collect::collected;
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{guard, headers, health, own, routes};
@@ -24,12 +25,16 @@ use crate::send::exchange::{Bodies, Exchange, Target, Timing, unreachable_upstre
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watch::{Watched, WatchedBodies};
+use crate::write::RecordPlace;
 
-/// How much longer to wait for the conversation of a request after the time for deciding is over.
-const FINDING: Duration = Duration::from_millis(500);
+/// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
+const DECIDING: f64 = 0.8;
 
 /// Largest body that is accepted.
 const MOST_BYTES: usize = 512 << 20;
+
+/// Bodies that are larger are looked at one by one.
+const LARGE_BYTES: usize = 8 << 20;
 
 /// What is said to those who have no key.
 const NO_KEY: &str = "this gateway asks for its key, as the first part of the path or in the header `x-contexture-key`";
@@ -121,14 +126,11 @@ async fn other(
         // It is read for the windows of models.
         headers_sent.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let mut request = shared.client.request(method, &route.url).headers(headers_sent);
-    if has_body {
-        request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
-    }
-    let response = match request.send().await {
+    let body = has_body.then_some(body);
+    let response = match shared.client.pass(method, &route.url, headers_sent, body).await {
         Ok(answer) if is_list => listed(shared, answer).await,
         Ok(answer) => passed_on(answer),
-        Err(error) => unreachable_upstream(route, &error),
+        Err(error) => unreachable_upstream(route, error),
     };
     note_other(shared, response.status(), why, began);
     response
@@ -148,7 +150,7 @@ fn note_other(shared: &Arc<Shared>, status: StatusCode, why: &str, began: Instan
     shared.session.expect();
     let shared = shared.clone();
     // Writing waits for the disk, so it runs in the background.
-    tokio::task::spawn_blocking(move || shared.session.note(record));
+    tokio::task::spawn_blocking(move || shared.session.note(RecordPlace::new(), record));
 }
 
 /// Why a request is passed on without being read. The path itself may name what nobody else should see.
@@ -204,31 +206,46 @@ async fn model(
     scope: RequestScope,
 ) -> Response<Body> {
     let began = Instant::now();
-    let Ok(came) = to_bytes(body, MOST_BYTES).await else {
+    let Some(came) = collected(&headers, body, MOST_BYTES).await else {
         return refusal(route.format, StatusCode::PAYLOAD_TOO_LARGE, "the request is too large, or broke off");
     };
-    let received = Instant::now();
+    let mut received = Instant::now();
     let coding = Coding::of(&headers);
     let text = coding.text(&came, shared.options.read_bytes).await;
     let unread = text.as_ref().err().copied();
     let incoming = incoming(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
+    // What is made of large bodies takes several times their size, so they are looked at one by one.
+    let turn = match incoming.body.len() > LARGE_BYTES {
+        true => Some(shared.large.acquire().await),
+        false => None,
+    };
+    if turn.is_some() {
+        received = Instant::now();
+    }
     let prepared = match unread {
         Some(why) => shared.decider.unread(&incoming, PassReason::Unread(why)),
-        None => decided(&shared, &incoming).await,
+        None => decided(&shared, &incoming, received).await,
     };
+    drop(turn);
     let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
     let timing = Timing { began, own: received.elapsed() };
     let target = Target { route, headers: headers::forwarded(&headers), coding };
-    let watched = watched(&shared, &incoming, &prepared);
-    Exchange::new(shared, target, prepared, bodies, timing, watched).send().await
+    let record = prepared.record(shared.session.id(), shared.decider.now_ms());
+    let record = RequestRecord { format: Some(incoming.format), is_count: incoming.is_count, ..record };
+    let begun = shared.session.begin(record.clone());
+    let watched = watched(&shared, &incoming, &prepared, record);
+    Exchange::new(shared, target, prepared, bodies, timing, (watched, begun)).send().await
 }
 
 /// Tells watchers of a request that is about to be sent.
-fn watched(shared: &Shared, incoming: &IncomingRequest, prepared: &PreparedRequest) -> Option<Watched> {
+fn watched(
+    shared: &Shared,
+    incoming: &IncomingRequest,
+    prepared: &PreparedRequest,
+    record: RequestRecord,
+) -> Option<Watched> {
     let bodies = WatchedBodies { came: incoming.body.clone(), sent: prepared.body().cloned() };
     let parent = prepared.conversation().and_then(|conversation| conversation.beginning().parent.clone());
-    let record = prepared.record(shared.session.id(), shared.decider.now_ms());
-    let record = RequestRecord { format: Some(incoming.format), ..record };
     Watched::begin(&shared.options.watchers, &shared.access, (incoming.format, parent), record, bodies)
 }
 
@@ -244,36 +261,63 @@ fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope
 }
 
 /// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
-async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest) -> PreparedRequest {
-    let progress = Arc::new(Progress::default());
+async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest, received: Instant) -> PreparedRequest {
+    let own_work = shared.options.own_work;
+    let progress = Arc::new(Progress::new(received + own_work));
     let mut deciding = tokio::task::spawn_blocking({
         let (shared, progress, incoming) = (shared.clone(), progress.clone(), incoming.clone());
         move || shared.decider.decide(&incoming, &progress)
     });
-    let in_time = match tokio::time::timeout(shared.options.own_work, &mut deciding).await {
+    let until = tokio::time::Instant::from_std(received + own_work.mul_f64(DECIDING));
+    let in_time = match tokio::time::timeout_at(until, &mut deciding).await {
         Ok(decided) => Some(decided),
-        Err(_) => {
-            // What it needs is known when its conversation is found.
-            progress.found(FINDING).await;
-            // Above the provider's limit the alternative is a certain refusal.
-            let is_waited_for = progress.is_needed() || !progress.end();
-            if is_waited_for { Some(deciding.await) } else { None }
-        }
+        Err(_) => late(shared, &progress, &mut deciding).await,
     };
-    let (found, why) = match in_time {
+    let why = match in_time {
         Some(Ok(prepared)) => return prepared,
         Some(Err(_)) => {
-            let found = progress.found(FINDING).await;
-            if let Some(found) = &found {
+            if let Some(found) = progress.found() {
                 found.conversation.state().health_mut().stop(StopReason::WentWrong);
             }
-            (found, PassReason::WentWrong)
+            PassReason::WentWrong
         }
-        None => (progress.found(FINDING).await, PassReason::TooLong),
+        None => PassReason::TooLong,
     };
     let settling = tokio::task::spawn_blocking({
-        let (shared, incoming) = (shared.clone(), incoming.clone());
+        let (shared, incoming, found) = (shared.clone(), incoming.clone(), progress.found());
         move || shared.decider.fallback(&incoming, found, why)
     });
     settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong))
+}
+
+type Deciding = tokio::task::JoinHandle<PreparedRequest>;
+
+/// What becomes of a decision that takes too long. `None` if it is not waited for.
+async fn late(
+    shared: &Shared,
+    progress: &Progress,
+    deciding: &mut Deciding,
+) -> Option<Result<PreparedRequest, tokio::task::JoinError>> {
+    // Parsing waits for nothing and nobody. After it is known whether the request may be above the provider's limit.
+    let may_be_above = tokio::select! {
+        decided = &mut *deciding => return Some(decided),
+        is_large = progress.parsed() => is_large,
+    };
+    let is_shared = shared.decider.patience().is_some();
+    if may_be_above || is_shared {
+        // What other gateways have sent is known from a shared store only, however slow that is.
+        tokio::select! {
+            decided = &mut *deciding => return Some(decided),
+            () = progress.settled() => {}
+        }
+    }
+    if is_shared
+        && !progress.is_needed()
+        && let Ok(decided) = tokio::time::timeout(shared.options.own_work, &mut *deciding).await
+    {
+        return Some(decided);
+    }
+    // Above the provider's limit the alternative is a certain refusal.
+    let is_waited_for = progress.is_needed() || !progress.end();
+    if is_waited_for { Some(deciding.await) } else { None }
 }

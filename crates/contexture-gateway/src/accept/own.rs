@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::accept::refusal::refusal;
 use crate::account::metrics::metrics;
-use crate::account::receipt::Receipt;
 use crate::shared::Shared;
 
 /// The name under which the status says whether the gateway is paused.
@@ -19,22 +18,21 @@ pub(crate) fn is_own(path: &str) -> bool {
 
 /// Responds to a request that has the gateway's token.
 pub(crate) fn respond(shared: &Shared, method: &Method, path: &str) -> Response<Body> {
-    let records = shared.session.records();
     match path {
-        "/contexture/status" => json(&status(shared, &Receipt::of(&records))),
+        "/contexture/status" => json(&status(shared)),
         "/contexture/pause" | "/contexture/resume" if *method == Method::POST => {
             shared.decider.pause(path.ends_with("pause"));
-            json(&status(shared, &Receipt::of(&records)))
+            json(&status(shared))
         }
-        "/contexture/requests" => json(&records),
-        "/metrics" => text(metrics(&records, &shared.options)),
+        "/contexture/requests" => json(&shared.session.records()),
+        "/metrics" => text(metrics(&shared.session.receipt(), &shared.options)),
         _ => refusal(None, StatusCode::NOT_FOUND, "there is no such route"),
     }
 }
 
 /// A receipt, with whether the gateway is paused.
-fn status(shared: &Shared, receipt: &Receipt) -> Value {
-    let mut status = serde_json::to_value(receipt).expect("receipts are texts and numbers");
+fn status(shared: &Shared) -> Value {
+    let mut status = serde_json::to_value(shared.session.receipt()).expect("receipts are texts and numbers");
     status[PAUSED] = shared.decider.is_paused().into();
     status
 }

@@ -3,12 +3,10 @@
 use std::fmt::Write;
 
 use crate::account::receipt::Receipt;
-use crate::account::record::RequestRecord;
 use crate::options::Options;
 
 /// The metrics of a run in the text format of Prometheus.
-pub fn metrics(records: &[RequestRecord], options: &Options) -> String {
-    let receipt = Receipt::of(records);
+pub fn metrics(receipt: &Receipt, options: &Options) -> String {
     let watched = if options.observe { "observed" } else { "sent" };
     let mut text = String::new();
     let mut add = |name: &str, help: &str, value: f64| {
@@ -26,6 +24,6 @@ pub fn metrics(records: &[RequestRecord], options: &Options) -> String {
     add("passed_through_tokens_total", "What pass-through would have been billed.", receipt.passed_through);
     add("cache_read_tokens_total", "Input tokens read from the provider's cache.", receipt.cache_read as f64);
     add("output_tokens_total", "Output tokens.", receipt.output as f64);
-    add("folds_total", "Folds of the past.", receipt.folds.len() as f64);
+    add("folds_total", "Folds of the past.", receipt.fold_count() as f64);
     text
 }

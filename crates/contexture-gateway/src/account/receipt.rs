@@ -1,6 +1,6 @@
 //! The receipt: how many requests there were, what they cost, and what was saved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,18 @@ pub struct Receipt {
     /// Requests of which something could not be written to the store.
     #[serde(default)]
     pub unsaved: usize,
+    /// Which ones these are: the first of them.
+    #[serde(default)]
+    pub unsaved_requests: Vec<UnsavedRequest>,
+    /// Requests whose responses have not ended: they are under way, or the gateway was killed meanwhile.
+    #[serde(default)]
+    pub open: usize,
+    /// Folds that are not listed.
+    #[serde(default)]
+    pub more_folds: usize,
+    /// What is to be said about the store.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// What providers reported about their caches when asked, with how often.
     #[serde(default)]
     pub diagnosed: BTreeMap<String, usize>,
@@ -75,27 +87,135 @@ pub struct Receipt {
     pub models: BTreeMap<String, ModelNote>,
 }
 
+/// Most folds, and most requests of a kind, that a receipt lists; the others are counted.
+const MOST_LISTED: usize = 10_000;
+const MOST_NAMED: usize = 100;
+
+/// A request of which something could not be written to the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsavedRequest {
+    /// Its conversation, if it has one.
+    pub conversation: Option<String>,
+    /// When it came, in milliseconds since the Unix epoch.
+    pub time_ms: u64,
+}
+
+impl UnsavedRequest {
+    fn of(record: &RequestRecord) -> Self {
+        Self { conversation: record.conversation.clone(), time_ms: record.time_ms }
+    }
+}
+
+/// Adds up requests as they come, however many there are.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    receipt: Receipt,
+    conversations: HashSet<String>,
+    dependent: HashSet<String>,
+    own_us: Spread,
+    dollars: (f64, f64),
+    is_unpriced: bool,
+    /// Records that could never be written.
+    lost: usize,
+}
+
+impl Totals {
+    /// Adds a request.
+    pub fn add(&mut self, record: &RequestRecord) {
+        self.receipt.requests += 1;
+        if let Some(conversation) = &record.conversation
+            && !self.conversations.contains(conversation)
+        {
+            self.conversations.insert(conversation.clone());
+        }
+        self.receipt.add(record);
+        if let Some(conversation) = record.conversation.as_ref().filter(|_| depends(record))
+            && self.dependent.insert(conversation.clone())
+            && self.receipt.dependent.len() < MOST_LISTED
+        {
+            self.receipt.dependent.push(conversation.clone());
+        }
+        if record.format.is_some() && !record.is_open {
+            self.own_us.add(record.own_us);
+        }
+        match dollars(record) {
+            Some(Some((paid, through))) => self.dollars = (self.dollars.0 + paid, self.dollars.1 + through),
+            Some(None) => self.is_unpriced = true,
+            None => {}
+        }
+    }
+
+    /// Notes that a record could not be written and is not kept any longer.
+    pub fn note_lost(&mut self) {
+        self.lost += 1;
+    }
+
+    /// The receipt so far. `unwritten` are requests whose records are not in the store yet.
+    pub fn receipt<'a>(&self, unwritten: impl Iterator<Item = &'a RequestRecord>) -> Receipt {
+        let mut receipt = self.receipt.clone();
+        receipt.conversations = self.conversations.len();
+        receipt.dollars = Some(self.dollars).filter(|dollars| !self.is_unpriced && dollars.0 > 0.0);
+        receipt.own_us = (self.own_us.at(0.5), self.own_us.at(0.99));
+        receipt.unsaved += self.lost;
+        unwritten.for_each(|record| receipt.add_unsaved(record));
+        receipt
+    }
+}
+
+/// Bits of a value that are told apart.
+const BITS: u32 = 7;
+
+/// How values are spread, to less than one percent.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    counts: BTreeMap<u64, u64>,
+    count: u64,
+}
+
+impl Spread {
+    fn add(&mut self, value: u64) {
+        let cut = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
+        *self.counts.entry(value >> cut << cut).or_default() += 1;
+        self.count += 1;
+    }
+
+    /// The value below which this share of all is.
+    fn at(&self, share: f64) -> u64 {
+        let mut left = (self.count as f64 * share) as u64;
+        for (value, count) in &self.counts {
+            if left < *count {
+                return *value;
+            }
+            left -= count;
+        }
+        self.counts.last_key_value().map_or(0, |(value, _)| *value)
+    }
+}
+
 impl Receipt {
     /// Adds up requests.
     pub fn of(records: &[RequestRecord]) -> Self {
-        let mut receipt = Self { requests: records.len(), ..Self::default() };
-        let mut conversations: Vec<&str> = records.iter().filter_map(|record| record.conversation.as_deref()).collect();
-        conversations.sort_unstable();
-        conversations.dedup();
-        receipt.conversations = conversations.len();
-        records.iter().for_each(|record| receipt.add(record));
-        receipt.dollars = dollars(records);
-        let of_models = records.iter().filter(|record| record.format.is_some());
-        let mut own: Vec<u64> = of_models.map(|record| record.own_us).collect();
-        own.sort_unstable();
-        let at = |share: f64| own.get((own.len() as f64 * share) as usize).or(own.last()).copied().unwrap_or(0);
-        receipt.own_us = (at(0.5), at(0.99));
-        receipt
+        let mut totals = Totals::default();
+        records.iter().for_each(|record| totals.add(record));
+        totals.receipt(std::iter::empty())
+    }
+
+    fn add_unsaved(&mut self, record: &RequestRecord) {
+        self.unsaved += 1;
+        if self.unsaved_requests.len() < MOST_NAMED {
+            self.unsaved_requests.push(UnsavedRequest::of(record));
+        }
     }
 
     fn add(&mut self, record: &RequestRecord) {
+        if record.is_open {
+            self.open += 1;
+            return;
+        }
         self.changed += usize::from(record.is_changed);
-        self.unsaved += usize::from(record.is_unsaved);
+        if record.is_unsaved {
+            self.add_unsaved(record);
+        }
         if record.status >= 400 {
             *self.failed.entry(record.status).or_default() += 1;
         }
@@ -115,7 +235,8 @@ impl Receipt {
         }
         for note in &record.decided {
             match note.what {
-                DecisionKind::Fold => self.folds.push(note.clone()),
+                DecisionKind::Fold if self.folds.len() < MOST_LISTED => self.folds.push(note.clone()),
+                DecisionKind::Fold => self.more_folds += 1,
                 _ => *self.decided.entry(note.reason.clone()).or_default() += 1,
             }
         }
@@ -125,13 +246,13 @@ impl Receipt {
         if let Some(word) = &record.diagnosis {
             *self.diagnosed.entry(word.clone()).or_default() += 1;
         }
-        if let Some(conversation) = record.conversation.as_ref().filter(|_| depends(record))
-            && !self.dependent.contains(conversation)
-        {
-            self.dependent.push(conversation.clone());
-        }
         self.quota.extend(record.quota.iter().cloned());
         self.note_model(record);
+    }
+
+    /// How many folds there were.
+    pub fn fold_count(&self) -> usize {
+        self.folds.len() + self.more_folds
     }
 
     fn note_model(&mut self, record: &RequestRecord) {
@@ -164,16 +285,46 @@ fn depends(record: &RequestRecord) -> bool {
     record.is_changed && record.bill.zip(record.context).is_some_and(|(bill, context)| bill.came > context)
 }
 
-/// Dollars that were paid and that pass-through would have cost, where all prices are known.
-fn dollars(records: &[RequestRecord]) -> Option<(f64, f64)> {
-    let mut sums = (0.0, 0.0);
-    for record in records {
-        let Some((usage, bill)) = record.usage.zip(record.bill) else { continue };
-        let (input, output) = record.dollars?;
-        let (input_through, output_through) = record.dollars_through.unwrap_or((input, output));
-        let written = usage.output as f64;
-        sums.0 += (bill.billed * input + written * output) / 1e6;
-        sums.1 += (bill.passed_through * input_through + written * output_through) / 1e6;
+/// Dollars that were paid for a request and that pass-through would have cost; the inner `None` means that its prices
+/// are not known, the outer that nothing was billed.
+fn dollars(record: &RequestRecord) -> Option<Option<(f64, f64)>> {
+    let (usage, bill) = record.usage.zip(record.bill)?;
+    let Some((input, output)) = record.dollars else { return Some(None) };
+    let (input_through, output_through) = record.dollars_through.unwrap_or((input, output));
+    let written = usage.output as f64;
+    Some(Some((
+        (bill.billed * input + written * output) / 1e6,
+        (bill.passed_through * input_through + written * output_through) / 1e6,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_go_on_however_many_requests_there_are() {
+        let mut totals = Totals::default();
+        for n in 0..100_000_u64 {
+            let conversation = Some(format!("c-{}", n % 500));
+            totals.add(&RequestRecord {
+                conversation,
+                format: Some(contexture::wire::Format::Chat),
+                own_us: n % 1_000,
+                status: 200,
+                ..RequestRecord::default()
+            });
+        }
+        let receipt = totals.receipt(std::iter::empty());
+        assert_eq!((receipt.requests, receipt.conversations, receipt.without_usage), (100_000, 500, 100_000));
+        let is_near = |value: u64, expected: u64| value <= expected && value + expected / 100 >= expected;
+        assert!(is_near(receipt.own_us.0, 500) && is_near(receipt.own_us.1, 990), "{:?}", receipt.own_us);
     }
-    (sums.0 > 0.0).then_some(sums)
+
+    #[test]
+    fn a_request_that_was_cut_off_is_on_the_receipt() {
+        let open = RequestRecord { is_open: true, conversation: Some("c".to_owned()), ..RequestRecord::default() };
+        let receipt = Receipt::of(&[open]);
+        assert_eq!((receipt.requests, receipt.open, receipt.without_usage), (1, 1, 0));
+    }
 }

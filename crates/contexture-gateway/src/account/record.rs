@@ -30,6 +30,9 @@ pub struct RequestRecord {
     pub passed: Option<String>,
     /// Whether something of it could not be written to the store.
     pub is_unsaved: bool,
+    /// Whether it was sent, and nothing is known of its response yet: it is under way, or the gateway was killed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
     /// The decisions for it, in plain words.
     pub decided: Vec<DecidedNote>,
     /// The usage that the provider reported, or that was simulated.

@@ -1,44 +1,94 @@
 //! The requests of one run of a gateway.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::account::receipt::{Receipt, Totals};
 use crate::account::record::RequestRecord;
-use crate::write::Store;
+use crate::write::{RecordPlace, Store, StoreError, Written};
 
-/// Most records kept in memory.
+/// Most records kept in memory. The figures of the receipt are of all requests.
 const MAX_RECORDS: usize = 20_000;
+
+/// Most records that are tried again with one request, if the store could not be written.
+const MAX_TRIED: usize = 64;
 
 /// One run of a gateway.
 pub struct Session {
     id: String,
     store: Option<Arc<dyn Store>>,
     records: Mutex<Records>,
-    /// Locked while records are written to the store.
-    writing: Mutex<()>,
     /// Requests that have finished but are not recorded yet.
     pending: watch::Sender<usize>,
 }
 
+/// The record of a request that is sent.
+pub struct BegunRecord {
+    place: Arc<RecordPlace>,
+    /// In a lock only because it is waited for in one place, and passed on between threads.
+    written: Mutex<Option<Written>>,
+}
+
+impl BegunRecord {
+    /// The place of the record.
+    pub fn place(&self) -> Arc<RecordPlace> {
+        self.place.clone()
+    }
+
+    /// Waits until it is written, for a limited time: no response is passed on before. Providers take longer than that.
+    pub async fn wait(&self, time: Duration) {
+        let Some(written) = self.written.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let now = Instant::now();
+        if let Err(StoreError::NotInTime) = written.wait(now) {
+            // What cannot be written in time is on the receipt of this run at least.
+            let _ = tokio::task::spawn_blocking(move || written.wait(now + time)).await;
+        }
+    }
+}
+
 #[derive(Default)]
 struct Records {
-    all: Vec<RequestRecord>,
+    totals: Totals,
+    /// The newest ones, oldest first.
+    newest: VecDeque<RequestRecord>,
+    /// How many there were in all.
+    count: u64,
     /// Those that are not in the store yet, oldest first.
-    unwritten: VecDeque<usize>,
+    unwritten: VecDeque<Unwritten>,
+}
+
+/// A record that is not in the store yet.
+struct Unwritten {
+    /// Its number among the records.
+    number: u64,
+    place: Arc<RecordPlace>,
+    record: RequestRecord,
+    /// `None` if writing failed.
+    written: Option<Written>,
 }
 
 impl Session {
     /// Starts a run.
     pub fn new(id: String, store: Option<Arc<dyn Store>>) -> Self {
-        Self { id, store, records: Mutex::default(), writing: Mutex::default(), pending: watch::Sender::new(0) }
+        Self { id, store, records: Mutex::default(), pending: watch::Sender::new(0) }
     }
 
     /// Its name.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Begins to write that a request is sent, so that it is known even if this program is killed before its response
+    /// has ended.
+    pub fn begin(&self, record: RequestRecord) -> BegunRecord {
+        let place = RecordPlace::new();
+        // Its record is written in the same place later.
+        let open = RequestRecord { is_open: true, ..record };
+        let written = self.store.as_ref().map(|store| store.save_request(&place, &open));
+        BegunRecord { place, written: Mutex::new(written) }
     }
 
     /// Announces that a finished request is about to be recorded.
@@ -53,70 +103,92 @@ impl Session {
         let _ = tokio::time::timeout(time, pending.wait_for(|pending| *pending == 0)).await;
     }
 
-    /// Records a request that was announced with `expect`.
-    pub fn note(&self, record: RequestRecord) {
+    /// Records a request that was announced with `expect`, and begins to write its record.
+    pub fn note(&self, place: Arc<RecordPlace>, record: RequestRecord) {
         let mut records = self.lock();
-        if records.all.len() < MAX_RECORDS {
-            let at = records.all.len();
-            records.all.push(record);
-            if self.store.is_some() {
-                records.unwritten.push_back(at);
-            }
-            drop(records);
-            self.write();
-        } else if let Some(store) = &self.store {
-            drop(records);
-            // There is no room to keep it until the store works again.
-            let _ = store.save_request(&record);
+        records.totals.add(&record);
+        let number = records.count;
+        records.count += 1;
+        if records.newest.len() == MAX_RECORDS {
+            records.newest.pop_front();
         }
+        if let Some(store) = &self.store {
+            records.settle(&**store);
+            let written = Some(store.save_request(&place, &record));
+            if records.unwritten.len() == MAX_RECORDS {
+                // There is no room to keep it until the store works again.
+                records.unwritten.pop_front();
+                records.totals.note_lost();
+            }
+            records.unwritten.push_back(Unwritten { number, place, record: record.clone(), written });
+        }
+        records.newest.push_back(record);
+        drop(records);
         self.pending.send_modify(|pending| *pending -= 1);
     }
 
-    /// Writes all records that are not in the store yet, as far as it can be written. The others stay in this run's
-    /// receipt, and are written when the store works again.
-    pub fn write(&self) {
+    /// Writes all records that are not in the store yet, as far as it can be written within a time.
+    pub fn write(&self, time: Duration) {
+        let Some(store) = &self.store else { return };
+        let until = Instant::now() + time;
         loop {
-            let writing = match self.writing.try_lock() {
-                Ok(writing) => writing,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // Another thread is writing, and looks again when it is done.
-                Err(TryLockError::WouldBlock) => return,
-            };
-            let is_done = self.write_each();
-            drop(writing);
-            if !is_done || self.lock().unwritten.is_empty() {
+            store.flush(until.saturating_duration_since(Instant::now()));
+            let mut records = self.lock();
+            records.settle(&**store);
+            if records.unwritten.is_empty() || Instant::now() >= until {
                 return;
             }
+            drop(records);
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Returns whether all were written.
-    fn write_each(&self) -> bool {
-        let Some(store) = &self.store else { return true };
-        let next = || {
-            let records = self.lock();
-            records.unwritten.front().map(|at| records.all[*at].clone())
-        };
-        while let Some(record) = next() {
-            if store.save_request(&record).is_err() {
-                return false;
-            }
-            self.lock().unwritten.pop_front();
-        }
-        true
-    }
-
-    /// The records of its requests, oldest first.
+    /// The records of its newest requests, oldest first.
     pub fn records(&self) -> Vec<RequestRecord> {
-        let records = self.lock();
-        let mut all = records.all.clone();
-        for at in &records.unwritten {
-            all[*at].is_unsaved = true;
+        let mut records = self.lock();
+        if let Some(store) = &self.store {
+            records.settle(&**store);
+        }
+        let first = records.count - records.newest.len() as u64;
+        let mut all: Vec<RequestRecord> = records.newest.iter().cloned().collect();
+        let missing = records.unwritten.iter().filter_map(|unwritten| unwritten.number.checked_sub(first));
+        for at in missing {
+            all[at as usize].is_unsaved = true;
         }
         all
     }
 
+    /// The receipt of all its requests.
+    pub fn receipt(&self) -> Receipt {
+        let mut records = self.lock();
+        if let Some(store) = &self.store {
+            records.settle(&**store);
+        }
+        let missing = records.unwritten.iter().map(|unwritten| &unwritten.record);
+        let receipt = records.totals.receipt(missing.filter(|record| !record.is_unsaved));
+        Receipt { notes: self.store.iter().filter_map(|store| store.damage()).collect(), ..receipt }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Records> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Records {
+    /// Forgets what is written by now, and tries again what could not be written.
+    fn settle(&mut self, store: &dyn Store) {
+        let now = Instant::now();
+        self.unwritten.retain_mut(|unwritten| {
+            match unwritten.written.as_ref().map(|written| written.wait(now)) {
+                Some(Ok(())) => return false,
+                Some(Err(StoreError::NotInTime)) | None => {}
+                Some(Err(_)) => unwritten.written = None,
+            }
+            true
+        });
+        let failed = self.unwritten.iter_mut().filter(|unwritten| unwritten.written.is_none());
+        for unwritten in failed.take(MAX_TRIED) {
+            unwritten.written = Some(store.save_request(&unwritten.place, &unwritten.record));
+        }
     }
 }

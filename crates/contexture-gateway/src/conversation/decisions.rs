@@ -57,6 +57,14 @@ impl Decisions {
         Self { pins, snapshot: snapshot.map(Arc::new), ..self }
     }
 
+    /// About how many bytes of memory they take.
+    pub fn bytes(&self) -> usize {
+        let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.rest.as_bytes().len());
+        let attached: usize = self.attached.values().map(|text| text.len()).sum();
+        // Decisions have most of the texts of the plan too.
+        snapshot + attached + 2 * self.history.bytes() + 8 * self.points.len()
+    }
+
     /// The message count of each request that was sent, in order.
     pub fn points(&self) -> &[usize] {
         &self.points

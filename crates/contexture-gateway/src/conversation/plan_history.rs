@@ -38,6 +38,19 @@ impl PlanHistory {
         Self { steps, plan }
     }
 
+    /// About how many bytes of memory they take.
+    pub fn bytes(&self) -> usize {
+        let of = |segment: &Segment| match segment {
+            Segment::Made(text) | Segment::Told(text) => text.len(),
+            Segment::Part { units, .. } => {
+                units.iter().map(|unit| unit.text.as_ref().map_or(0, |text| text.len()) + 24).sum()
+            }
+            Segment::Keep(_) => 0,
+        };
+        let step = |step: &PlanStep| 64 + step.segments.iter().map(|segment| 40 + of(segment)).sum::<usize>();
+        self.steps.iter().map(step).sum()
+    }
+
     /// The changes.
     pub fn steps(&self) -> &[PlanStep] {
         &self.steps

@@ -7,6 +7,9 @@ use super::seen::SeenMessages;
 use super::stored::StoredVersion;
 use crate::find::hashes::MessageHashes;
 
+/// What a conversation takes in memory at least.
+const LEAST_BYTES: usize = 1_500;
+
 /// What was seen, decided, billed and stored of a conversation, and whether it is healthy.
 #[derive(Clone, Default)]
 pub struct ConversationState {
@@ -44,6 +47,11 @@ impl ConversationState {
             health: self.health.branch(),
             stored: StoredVersion::default(),
         }
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        LEAST_BYTES + std::mem::size_of_val(self.seen.hashes()) + self.decisions.bytes()
     }
 
     /// The messages of the newest request.
@@ -86,6 +94,11 @@ impl ConversationState {
         &mut self.health
     }
 
+    /// Notes that something changed that is worth writing.
+    pub fn note_change(&mut self) {
+        self.stored.note_change();
+    }
+
     /// What is in the store.
     pub fn stored(&self) -> &StoredVersion {
         &self.stored
@@ -98,11 +111,6 @@ impl ConversationState {
             self.stored.note_change();
         }
         is_new
-    }
-
-    /// Notes that everything is in the store.
-    pub fn note_saved(&mut self) {
-        self.stored.note_saved(self.decisions.steps().len(), self.decisions.entries().len());
     }
 
     /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what

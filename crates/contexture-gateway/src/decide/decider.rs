@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use contexture::fold::Pins;
@@ -13,7 +14,7 @@ use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
 use super::notes::{note_of, references_note};
 use super::outgoing::Outgoing;
-use super::policy::{head_tokens, is_above, policy, requested_model};
+use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
 use super::reason::PassReason;
@@ -25,8 +26,11 @@ use crate::conversation::health::StopReason;
 use crate::conversation::state::ConversationState;
 use crate::find::index::{ConversationIndex, FoundConversation};
 use crate::options::Options;
-use crate::write::keeper::Keeper;
+use crate::write::keeper::{Keeper, Keeping, KeptVersion};
 use crate::write::{Store, StoreError};
+
+/// The folder of a request with more bytes is not kept in memory.
+const LARGE_BYTES: u64 = 16 << 20;
 
 /// Decides what is sent for each request.
 pub struct Decider {
@@ -43,6 +47,8 @@ pub struct Decider {
 struct Arrived<'r, 'a> {
     incoming: &'r IncomingRequest,
     request: &'r Request<'a>,
+    /// When it is to be sent.
+    until: Instant,
 }
 
 /// Why nothing new was decided about a request.
@@ -87,7 +93,9 @@ impl Decider {
             Ok(request) => request,
             Err(why) => return self.passed(incoming, None, why),
         };
-        let arrived = Arrived { incoming, request: &request };
+        let requested = requested_model(&self.options, &incoming.asks, Some(&request));
+        progress.note_parsed(may_be_above(&request, &requested));
+        let arrived = Arrived { incoming, request: &request, until: progress.until() };
         self.decided(arrived, progress).unwrap_or_else(|why| self.passed(incoming, Some(&request), why))
     }
 
@@ -109,13 +117,14 @@ impl Decider {
             Some(found) if found.conversation.beginning().is_held_out => {
                 self.passed(incoming, Some(&request), why).of(found.conversation)
             }
-            Some(found) => self.replayed(Arrived { incoming, request: &request }, found, why),
+            // It took too long already, so it does not wait for the disk.
+            Some(found) => self.replayed(Arrived { incoming, request: &request, until: Instant::now() }, found, why),
             None => self.passed(incoming, Some(&request), why),
         }
     }
 
     fn decided(&self, arrived: Arrived<'_, '_>, progress: &Progress) -> Result<PreparedRequest, PassReason> {
-        let Arrived { incoming, request } = arrived;
+        let Arrived { incoming, request, .. } = arrived;
         if incoming.is_count {
             return Ok(self.counted(arrived));
         }
@@ -157,7 +166,7 @@ impl Decider {
     /// limit unless something is decided about it.
     fn found(
         &self,
-        Arrived { incoming, request }: Arrived<'_, '_>,
+        Arrived { incoming, request, .. }: Arrived<'_, '_>,
         messages: usize,
         progress: &Progress,
     ) -> Result<(FoundConversation, bool), PassReason> {
@@ -197,7 +206,7 @@ impl Decider {
     }
 
     /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
-    fn counted(&self, Arrived { incoming, request }: Arrived<'_, '_>) -> PreparedRequest {
+    fn counted(&self, Arrived { incoming, request, .. }: Arrived<'_, '_>) -> PreparedRequest {
         let plan = self.index.look(request, &incoming.scope).ok().flatten().unwrap_or_default();
         self.prepared(incoming, Some(request), self.applied(request, &plan, PassReason::Count))
     }
@@ -205,30 +214,21 @@ impl Decider {
     /// Applies the earlier decisions to a request, and notes before it is sent that it was sent like that: a client
     /// that repeats it gets the same bytes, also from another gateway or after a restart.
     fn replayed(&self, arrived: Arrived<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
-        let Arrived { incoming, request } = arrived;
+        let Arrived { incoming, request, until } = arrived;
         let FoundConversation { mut conversation, messages } = found;
-        // What took too long already does not wait for the disk; it is written with the next decision.
-        let is_late = matches!(why, PassReason::TooLong);
-        let mut noted = match is_late {
-            true => {
-                conversation.state().note_point(messages);
-                Ok(())
-            }
-            false => self.keeper.note_point(&conversation, messages),
-        };
-        if let Err(StoreError::Conflict) = noted
+        let mut keeping = self.keeper.note_point(&conversation, messages);
+        if let Err(StoreError::Conflict) = self.keeper.wait(&keeping, &conversation, until)
             && let Ok(found) = self.index.take(request, messages, &incoming.scope)
         {
             // Another gateway went on with the conversation, and may have sent this request already.
             conversation = found.conversation;
-            noted = self.keeper.note_point(&conversation, messages);
+            keeping = self.keeper.note_point(&conversation, messages);
+            // What could not be written is on the record.
+            let _ = self.keeper.wait(&keeping, &conversation, until);
         }
-        let (plan, is_behind) = {
-            let state = conversation.state();
-            (state.decisions().plan_for(messages), self.keeper.is_behind(&state))
-        };
+        let plan = conversation.state().decisions().plan_for(messages);
         let prepared = self.prepared(incoming, Some(request), self.applied(request, &plan, why));
-        prepared.of(conversation).unsaved(noted.is_err() || (is_behind && !is_late))
+        prepared.of(conversation).kept(keeping.kept())
     }
 
     /// What a plan makes of a request.
@@ -285,18 +285,19 @@ impl Decider {
         let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
         if !progress.end() {
             *held = too_late(folder, new);
-            // Usually it is noted already, since it was sent; an error is told with the next decision.
+            // Usually it is noted already, since it was sent.
             let _ = self.keeper.note_point(conversation, found.messages);
             return Err(NotDecided::TooLate);
         }
-        let is_kept = self.keep(request, conversation, &folder, new)?;
-        *held = Some(folder);
+        let kept = self.keep(arrived, conversation, &folder, new)?;
+        // What a large folder takes is given back at once; it is built again if the conversation goes on.
+        *held = Some(folder).filter(|_| came_bytes <= LARGE_BYTES);
         let (outgoing, tokens) = match self.options.observe {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
             false => (Outgoing::Decided { body }, tokens),
         };
         let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens);
-        Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).unsaved(!is_kept))
+        Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).kept(kept))
     }
 
     /// Lets decisions that were made too late for an earlier request take effect with this one, before anything else is
@@ -311,11 +312,11 @@ impl Decider {
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();
         // Otherwise files have changed since, so it is decided anew.
         let holds_on = folder.holds_on(self.folding.disk(), newer);
-        let mut state = conversation.state();
-        if !holds_on || self.keeper.is_overtaken(conversation, &state) {
+        if !holds_on || self.keeper.is_overtaken(conversation) {
             *held = None;
             return Ok(());
         }
+        let mut state = conversation.state();
         let messages = request.messages().len();
         if !state.note_point(messages) {
             return Err(NotDecided::TooLate);
@@ -326,31 +327,42 @@ impl Decider {
             late.plan = without_reasoning(late.plan, request).map_err(|error| misread(conversation, &error))?;
         }
         state.decisions_mut().adopt(messages, late.decisions.iter().map(note_of).collect());
-        // If they cannot be written, they stay valid for as long as the gateway runs.
+        // They are written before what is decided next, which is waited for.
         let _ = self.add(request, conversation, &mut state, folder, late);
         Ok(())
     }
 
-    /// Keeps the decisions before any of them is sent. Returns whether they are in the store, if there is one.
+    /// Keeps the decisions before any of them is sent. Returns what of them is in the store, if there is one: what is not
+    /// written in time is written later, and stays valid for as long as the gateway runs.
     fn keep(
         &self,
-        request: &Request<'_>,
+        Arrived { request, until, .. }: Arrived<'_, '_>,
         conversation: &Conversation,
         folder: &ConversationFolder,
         new: NewDecisions,
-    ) -> Result<bool, PassReason> {
-        let mut state = conversation.state();
-        if self.keeper.is_overtaken(conversation, &state) {
+    ) -> Result<Option<KeptVersion>, PassReason> {
+        if self.keeper.is_overtaken(conversation) {
             return Err(PassReason::Overtaken);
         }
-        // A request without decisions is stored too; otherwise repeating it after a restart might give another result.
-        state.note_point(request.messages().len());
-        state.health_mut().note_success();
-        // Decisions that cannot be written stay valid for as long as the gateway runs.
-        Ok(self.add(request, conversation, &mut state, folder, new).is_ok())
+        let keeping = {
+            let mut state = conversation.state();
+            // A request without decisions is stored too; otherwise repeating it after a restart might give another
+            // result.
+            state.note_point(request.messages().len());
+            state.health_mut().note_success();
+            self.add(request, conversation, &mut state, folder, new)
+        };
+        match self.keeper.wait(&keeping, conversation, until) {
+            Err(StoreError::Conflict) => {
+                // What the other gateway has sent is in the store, and is read from there.
+                self.index.forget(conversation.id());
+                Err(PassReason::Overtaken)
+            }
+            _ => Ok(keeping.kept()),
+        }
     }
 
-    /// Adds decisions to a conversation, and writes them.
+    /// Adds decisions to a conversation, and begins to write them.
     fn add(
         &self,
         request: &Request<'_>,
@@ -358,13 +370,18 @@ impl Decider {
         state: &mut ConversationState,
         folder: &ConversationFolder,
         new: NewDecisions,
-    ) -> Result<(), StoreError> {
+    ) -> Keeping {
         let texts = match self.keeper.has_store() {
             true => texts_of(request, folder, &new.decisions),
             false => Vec::new(),
         };
         state.decisions_mut().add(request.messages().len(), new);
-        self.keeper.write(conversation, state, &texts)
+        self.keeper.begin(conversation, state, texts)
+    }
+
+    /// How long a request waits for a store that others share; `None` if it is not shared.
+    pub fn patience(&self) -> Option<Duration> {
+        self.keeper.patience()
     }
 
     /// Writes a conversation to the store after a response. Nothing waits for it.

@@ -21,6 +21,9 @@ const USED_SHARE: f64 = 0.95;
 /// Bytes of a request for one token, about.
 const BYTES_PER_TOKEN: f64 = 4.0;
 
+/// Text has hardly ever fewer bytes for a token.
+const LEAST_BYTES_PER_TOKEN: f64 = 3.0;
+
 /// The smallest budget.
 pub(crate) const LEAST_BUDGET: u64 = 4_000;
 
@@ -84,6 +87,12 @@ pub fn is_above(request: &Request<'_>, conversation: &Conversation, requested: &
         }
     };
     estimate > limit(request, requested)
+}
+
+/// Whether a request may be above that limit as it came, by its size alone.
+pub fn may_be_above(request: &Request<'_>, requested: &RequestedModel) -> bool {
+    let most = request.body().len() as f64 / LEAST_BYTES_PER_TOKEN;
+    most > limit(request, requested) as f64
 }
 
 /// The model that a request names, with its prices.

@@ -12,6 +12,7 @@ use crate::account::bill::{Account, Bill, SentRequest};
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, RequestRecord};
 use crate::conversation::Conversation;
+use crate::write::keeper::KeptVersion;
 
 /// The model that a request names, and what it costs.
 #[derive(Clone, Debug)]
@@ -49,10 +50,10 @@ pub struct PreparedRequest {
     sent_bytes: u64,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
-    /// Whether the decisions could not be written to the store.
-    is_unsaved: bool,
     /// The most tokens that its window could have, by our own count.
     budget: Option<u64>,
+    /// What of its conversation has to be in the store, if there is one.
+    kept: Option<KeptVersion>,
 }
 
 impl PreparedRequest {
@@ -67,8 +68,8 @@ impl PreparedRequest {
             tokens,
             sent_bytes,
             decided: Vec::new(),
-            is_unsaved: false,
             budget: None,
+            kept: None,
         }
     }
 
@@ -87,9 +88,9 @@ impl PreparedRequest {
         Self { decided, ..self }
     }
 
-    /// Sets whether decisions could not be written to the store.
-    pub fn unsaved(self, is_unsaved: bool) -> Self {
-        Self { is_unsaved, ..self }
+    /// Sets what of its conversation has to be in the store.
+    pub fn kept(self, kept: Option<KeptVersion>) -> Self {
+        Self { kept, ..self }
     }
 
     /// What is sent.
@@ -203,7 +204,7 @@ impl PreparedRequest {
     pub fn whole_record(&self, session: &str, time_ms: u64) -> RequestRecord {
         let known = &self.requested.known;
         RequestRecord {
-            is_unsaved: self.is_unsaved,
+            is_unsaved: self.kept.as_ref().is_some_and(|kept| !kept.is_saved()),
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),

@@ -1,34 +1,59 @@
 //! How far a decision has come, for the task that waits for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
 use crate::find::index::FoundConversation;
 
-/// The conversation of a request, as far as it was looked for.
+/// How far a request was looked at.
 #[derive(Clone, Default)]
 enum Finding {
-    /// It is still being looked for.
+    /// It is being parsed.
     #[default]
-    Searching,
-    /// It was found.
+    Parsing,
+    /// It was parsed, and its conversation is being looked for.
+    Searching {
+        /// Whether it may be above its provider's limit.
+        is_large: bool,
+    },
+    /// Its conversation was found.
     Found(FoundConversation),
-    /// There is none.
+    /// It has none.
     Nothing,
 }
 
 /// The progress of a decision, shared with the task that waits for it.
-#[derive(Default)]
 pub struct Progress {
     finding: watch::Sender<Finding>,
     is_over: AtomicBool,
     /// Whether the request is above its provider's limit, so that a decision is waited for.
     is_needed: AtomicBool,
+    until: Instant,
 }
 
 impl Progress {
+    /// The progress of a request that is to be sent at this moment.
+    pub fn new(until: Instant) -> Self {
+        Self {
+            finding: watch::Sender::default(),
+            is_over: AtomicBool::new(false),
+            is_needed: AtomicBool::new(false),
+            until,
+        }
+    }
+
+    /// When the request is to be sent.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Notes that the request was parsed, and whether it may be above its provider's limit.
+    pub fn note_parsed(&self, is_large: bool) {
+        self.finding.send_replace(Finding::Searching { is_large });
+    }
+
     /// Sets the conversation of the request.
     pub fn note_found(&self, found: &FoundConversation) {
         self.finding.send_replace(Finding::Found(found.clone()));
@@ -49,17 +74,26 @@ impl Progress {
         self.finding.send_replace(Finding::Nothing);
     }
 
-    /// Returns the conversation of the request if it is found in time. With it, the earlier decisions can be applied.
-    pub async fn found(&self, time: Duration) -> Option<FoundConversation> {
+    /// Waits until the request is parsed. Returns whether it may be above its provider's limit, if that is not known
+    /// better already.
+    pub async fn parsed(&self) -> bool {
         let mut finding = self.finding.subscribe();
-        let found = finding.wait_for(|finding| !matches!(finding, Finding::Searching));
-        match tokio::time::timeout(time, found).await {
-            Ok(Ok(finding)) => match &*finding {
-                Finding::Found(found) => Some(found.clone()),
-                Finding::Searching | Finding::Nothing => None,
-            },
-            // The time is up. The sender is not dropped meanwhile, since it is part of this.
-            Ok(Err(_)) | Err(_) => None,
+        let parsed = finding.wait_for(|finding| !matches!(finding, Finding::Parsing)).await;
+        parsed.is_ok_and(|finding| matches!(*finding, Finding::Searching { is_large: true }))
+    }
+
+    /// Waits until the conversation of the request is found, or is known not to exist.
+    pub async fn settled(&self) {
+        let mut finding = self.finding.subscribe();
+        // The sender is not dropped meanwhile, since it is part of this.
+        let _ = finding.wait_for(|finding| matches!(finding, Finding::Found(_) | Finding::Nothing)).await;
+    }
+
+    /// The conversation of the request, if it is found already. With it, the earlier decisions can be applied.
+    pub fn found(&self) -> Option<FoundConversation> {
+        match &*self.finding.borrow() {
+            Finding::Found(found) => Some(found.clone()),
+            Finding::Parsing | Finding::Searching { .. } | Finding::Nothing => None,
         }
     }
 

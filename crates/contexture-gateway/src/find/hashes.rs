@@ -69,12 +69,19 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
         Ok(plain)
     }
 
+    /// Whether a message is the same as in another request.
+    pub fn is_same(&mut self, at: usize, known: &MessageHashes) -> Result<bool, WireError> {
+        if known.raw == Some(self.raw[at]) {
+            self.plain[at] = Some(known.plain);
+            return Ok(true);
+        }
+        Ok(self.plain(at)? == known.plain)
+    }
+
     /// How many leading messages are the same as in another request.
     pub fn shared_with(&mut self, known: &[MessageHashes]) -> Result<usize, WireError> {
         for (at, known) in known.iter().enumerate().take(self.len()) {
-            if known.raw == Some(self.raw[at]) {
-                self.plain[at] = Some(known.plain);
-            } else if self.plain(at)? != known.plain {
+            if !self.is_same(at, known)? {
                 return Ok(at);
             }
         }
@@ -82,11 +89,8 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
     }
 
     /// The hashes of all messages.
-    pub fn known(mut self) -> Result<Vec<MessageHashes>, WireError> {
-        let raw = std::mem::take(&mut self.raw);
-        raw.into_iter()
-            .enumerate()
-            .map(|(at, raw)| Ok(MessageHashes { raw: Some(raw), plain: self.plain(at)? }))
-            .collect()
+    pub fn known(&mut self) -> Result<Vec<MessageHashes>, WireError> {
+        let count = self.raw.len();
+        (0..count).map(|at| Ok(MessageHashes { raw: Some(self.raw[at]), plain: self.plain(at)? })).collect()
     }
 }

@@ -1,39 +1,29 @@
 //! The index of known conversations, by which the one is found to which a request belongs.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
 
+use super::held::Held;
 use crate::accept::incoming::RequestScope;
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
 use crate::find::hashes::{ArrivingMessages, Hashing, MessageHashes};
 use crate::write::Store;
 
-/// Most conversations in memory.
-const MAX_CONVERSATIONS: usize = 512;
+/// How many of the conversations that were used last are read from the store if a request continues none: it may begin a
+/// branch of one of them.
+const NEWEST: usize = 16;
 
-/// Most folders in memory.
-const MAX_FOLDERS: usize = 64;
-
-/// Most conversations with the same beginning that are compared with a request.
-const MAX_ALIKE: usize = 16;
+/// How often a conversation is read again because others went on with it meanwhile.
+const MOST_READS: usize = 4;
 
 /// All known conversations.
 pub struct ConversationIndex {
-    inner: Mutex<Inner>,
+    held: Mutex<Held>,
     store: Option<Arc<dyn Store>>,
     holdout: f64,
     hashing: Hashing,
-}
-
-#[derive(Default)]
-struct Inner {
-    /// Newest last.
-    by_key: HashMap<ConversationKey, Vec<Arc<Conversation>>>,
-    /// Least recently used first.
-    order: Vec<Arc<Conversation>>,
 }
 
 /// The conversation with which a request shares the most messages.
@@ -42,6 +32,10 @@ struct Best {
     shared: usize,
     /// The generation of the conversation when it was compared.
     generation: u64,
+    /// Whether the request continues it, and is of the same session.
+    goes_on: bool,
+    /// Whether it is a request of this conversation that was sent before.
+    is_repeated: bool,
 }
 
 /// The conversation of a request.
@@ -56,11 +50,11 @@ pub struct FoundConversation {
 impl ConversationIndex {
     /// Creates a table with the conversations of a store, if there is one.
     pub fn new(store: Option<Arc<dyn Store>>, holdout: f64) -> Self {
-        Self { inner: Mutex::default(), store, holdout, hashing: Hashing::default() }
+        Self { held: Mutex::default(), store, holdout, hashing: Hashing::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the conversation that the first messages of a request continue, or a new one, and adds them to it.
@@ -75,26 +69,25 @@ impl ConversationIndex {
     ) -> Result<FoundConversation, WireError> {
         let mut arriving = ArrivingMessages::new(request, messages, &self.hashing);
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
-        let mut best = self.best(key, scope, &mut arriving)?;
+        let mut best = self.best_of_all(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let conversation = loop {
-            let Some(Best { conversation, shared, generation }) = best else {
+            let Some(Best { conversation, shared, generation, goes_on, is_repeated }) = best else {
                 break self.begin(key, scope, request, known);
             };
             let mut state = conversation.state();
             if state.seen().generation() != generation {
                 // Another request came in between and may have made it longer.
                 drop(state);
-                best = self.best(key, scope, &mut ArrivingMessages::new(request, messages, &self.hashing))?;
+                best = self.best(key, scope, &mut arriving)?;
                 continue;
             }
-            let is_same = conversation.beginning().scope == scope;
-            if is_same && shared == messages && state.decisions().points().contains(&messages) {
-                // The client repeats a request, maybe an old one: there is nothing new in it.
+            if is_repeated {
+                // There is nothing new in it, even if it is an old one.
                 drop(state);
                 break conversation;
             }
-            if is_same && shared == state.seen().hashes().len() {
+            if goes_on {
                 state.seen_mut().replace(known);
                 drop(state);
                 break conversation;
@@ -103,16 +96,16 @@ impl ConversationIndex {
             drop(state);
             break self.branch(&conversation, scope, begun);
         };
-        self.touch(&conversation);
+        self.touch(&conversation, request.body().len());
         Ok(FoundConversation { conversation, messages })
     }
 
     /// Returns a conversation by its id, if it exists.
     pub fn find(&self, id: &str) -> Option<Arc<Conversation>> {
-        let held = self.lock().order.iter().find(|conversation| &**conversation.id() == id).cloned();
+        let held = self.lock().get(id);
         held.or_else(|| {
-            let key = self.store.as_ref()?.key_of(id).ok()??;
-            self.alike(key).into_iter().find(|conversation| &**conversation.id() == id)
+            self.reread(&**self.store.as_ref()?, id);
+            self.lock().get(id)
         })
     }
 
@@ -122,8 +115,8 @@ impl ConversationIndex {
         let is_it = |conversation: &Arc<Conversation>| {
             conversation.beginning().scope == session && conversation.state().billed().answer_id() == Some(response)
         };
-        let known = self.lock().order.clone();
-        known.into_iter().rev().find(is_it)
+        let newest_first = self.lock().newest_first();
+        newest_first.into_iter().find(is_it)
     }
 
     /// The conversations in memory, least recently used first.
@@ -138,11 +131,7 @@ impl ConversationIndex {
 
     /// Removes a conversation from memory. Returns whether it was there.
     pub fn forget(&self, id: &str) -> bool {
-        let mut inner = self.lock();
-        let Some(at) = inner.order.iter().position(|conversation| &**conversation.id() == id) else { return false };
-        let conversation = inner.order.remove(at);
-        inner.remove(&conversation);
-        true
+        self.lock().remove(id).is_some()
     }
 
     /// The plan of the conversation that shares the most messages with a request. Changes nothing.
@@ -152,65 +141,87 @@ impl ConversationIndex {
     pub fn look(&self, request: &Request<'_>, scope: &RequestScope) -> Result<Option<Arc<Plan>>, WireError> {
         let mut arriving = ArrivingMessages::new(request, request.messages().len(), &self.hashing);
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
-        let best = self.best(key, scope, &mut arriving)?;
+        let best = self.best_of_all(key, scope, &mut arriving)?;
         Ok(best.map(|best| best.conversation.state().decisions().plan_for(best.shared)))
     }
 
-    /// The conversation that shares the most messages with a request.
+    /// The conversation that shares the most messages with a request, in memory or in the store.
+    fn best_of_all(
+        &self,
+        key: ConversationKey,
+        scope: Digest,
+        arriving: &mut ArrivingMessages<'_, '_>,
+    ) -> Result<Option<Best>, WireError> {
+        let Some(store) = &self.store else { return self.best(key, scope, arriving) };
+        let mut is_searched = false;
+        for _ in 0..MOST_READS {
+            let best = self.best(key, scope, arriving)?;
+            match best.filter(|best| best.goes_on || best.is_repeated) {
+                // If another gateway went on with it, it is longer there, or has branches.
+                Some(best) if is_current(&**store, &best.conversation) => return Ok(Some(best)),
+                Some(best) => self.reread(&**store, best.conversation.id()),
+                None if is_searched => break,
+                None => {
+                    let ends: Vec<Digest> = arriving.known()?.iter().map(|known| known.plain).collect();
+                    self.read_candidates(&**store, key, &ends);
+                    is_searched = true;
+                }
+            }
+        }
+        self.best(key, scope, arriving)
+    }
+
+    /// The conversation in memory that shares the most messages with a request.
     fn best(
         &self,
         key: ConversationKey,
         scope: Digest,
         arriving: &mut ArrivingMessages<'_, '_>,
     ) -> Result<Option<Best>, WireError> {
+        let alike = self.lock().alike(key);
         let mut best: Option<Best> = None;
-        for conversation in self.alike(key) {
-            let (shared, generation, goes_on) = {
-                let state = conversation.state();
-                let shared = arriving.shared_with(state.seen().hashes())?;
-                let goes_on = shared == state.seen().hashes().len() && conversation.beginning().scope == scope;
-                (shared, state.seen().generation(), goes_on)
-            };
-            let is_better = match &best {
-                Some(best) => shared > best.shared || (shared == best.shared && goes_on),
-                None => shared > 0,
-            };
+        for conversation in alike.into_iter().rev() {
+            let is_same = conversation.beginning().scope == scope;
+            let state = conversation.state();
+            let hashes = state.seen().hashes();
+            if let Some(best) = &best
+                && !may_be_better(best, hashes, is_same, arriving)?
+            {
+                continue;
+            }
+            let shared = arriving.shared_with(hashes)?;
+            let goes_on = is_same && shared == hashes.len();
+            let is_better = best
+                .as_ref()
+                .map_or(shared > 0, |best| shared > best.shared || (shared == best.shared && goes_on && !best.goes_on));
             if is_better {
-                best = Some(Best { conversation, shared, generation });
+                let is_repeated =
+                    is_same && shared == arriving.len() && state.decisions().points().contains(&arriving.len());
+                let generation = state.seen().generation();
+                drop(state);
+                best = Some(Best { conversation, shared, generation, goes_on, is_repeated });
             }
         }
         Ok(best)
     }
 
-    /// Conversations with the same beginning, newest first.
-    fn alike(&self, key: ConversationKey) -> Vec<Arc<Conversation>> {
-        let held: Vec<_> = self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect();
-        let Some(store) = &self.store else { return held };
-        let written = store.versions(key, MAX_ALIKE).unwrap_or_default();
-        let is_current = |(id, version): &(String, u64)| {
-            held.iter().any(|held| &**held.id() == id && held.state().stored().saved() >= *version)
-        };
-        if written.iter().all(is_current) {
-            return held;
+    /// Reads what the store has and memory does not: after a restart, or because another gateway wrote it.
+    fn read_candidates(&self, store: &dyn Store, key: ConversationKey, ends: &[Digest]) {
+        // What cannot be read is not known.
+        for (id, version) in store.candidates(key, ends, NEWEST).unwrap_or_default() {
+            let held = self.lock().get(&id);
+            if held.is_none_or(|held| is_outdated(&held, version)) {
+                self.reread(store, &id);
+            }
         }
-        self.reread(&**store, key, &held);
-        self.lock().by_key.get(&key).into_iter().flatten().rev().take(MAX_ALIKE).cloned().collect()
     }
 
-    /// Loads what the store has and memory does not: after a restart, or because another gateway wrote it.
-    fn reread(&self, store: &dyn Store, key: ConversationKey, held: &[Arc<Conversation>]) {
-        let read = store.conversations(key, MAX_ALIKE).unwrap_or_default();
-        for (beginning, state) in read.into_iter().rev() {
-            let old = held.iter().find(|held| *held.id() == beginning.id);
-            if old.is_some_and(|old| old.state().stored().saved() >= state.stored().saved()) {
-                continue;
-            }
-            let mut inner = self.lock();
-            if let Some(old) = old {
-                inner.remove(old);
-                inner.order.retain(|other| !Arc::ptr_eq(other, old));
-            }
-            inner.insert(Arc::new(Conversation::new(beginning, state)));
+    /// Replaces a conversation in memory by what the store has.
+    fn reread(&self, store: &dyn Store, id: &str) {
+        if let Ok(Some((beginning, state))) = store.conversation(id) {
+            let mut held = self.lock();
+            held.remove(id);
+            held.insert(Arc::new(Conversation::new(beginning, state)));
         }
     }
 
@@ -251,39 +262,41 @@ impl ConversationIndex {
         conversation
     }
 
-    /// Marks a conversation as used, and evicts the least recently used ones.
-    fn touch(&self, conversation: &Arc<Conversation>) {
-        let mut inner = self.lock();
-        inner.order.retain(|other| !Arc::ptr_eq(other, conversation));
-        inner.order.push(conversation.clone());
-        let surplus = inner.order.len().saturating_sub(MAX_CONVERSATIONS);
-        let gone: Vec<_> = inner.order.drain(..surplus).collect();
-        for conversation in &gone {
-            inner.remove(conversation);
-        }
-        let with_folder: Vec<_> =
-            inner.order.iter().filter(|conversation| conversation.has_folder()).cloned().collect();
-        drop(inner);
-        for conversation in &with_folder[..with_folder.len().saturating_sub(MAX_FOLDERS)] {
+    /// Marks a conversation as used, and evicts the least recently used ones. `bytes` is the size of its request.
+    fn touch(&self, conversation: &Arc<Conversation>, bytes: usize) {
+        let evicted = self.lock().touch(conversation, bytes);
+        for conversation in evicted {
             conversation.evict_folder();
         }
     }
 }
 
-impl Inner {
-    fn insert(&mut self, conversation: Arc<Conversation>) {
-        self.by_key.entry(conversation.beginning().key).or_default().push(conversation.clone());
-        self.order.push(conversation);
+/// Whether a conversation with these messages may share more than the best one so far, or be continued where that one is
+/// not. Most conversations that begin alike differ in the message after what they share.
+fn may_be_better(
+    best: &Best,
+    hashes: &[MessageHashes],
+    is_same: bool,
+    arriving: &mut ArrivingMessages<'_, '_>,
+) -> Result<bool, WireError> {
+    let shared = best.shared;
+    match hashes.get(shared) {
+        Some(next) => Ok(shared < arriving.len() && arriving.is_same(shared, next)?),
+        None => Ok(hashes.len() == shared && is_same && !best.goes_on),
     }
+}
 
-    fn remove(&mut self, conversation: &Arc<Conversation>) {
-        if let Some(alike) = self.by_key.get_mut(&conversation.beginning().key) {
-            alike.retain(|other| !Arc::ptr_eq(other, conversation));
-            if alike.is_empty() {
-                self.by_key.remove(&conversation.beginning().key);
-            }
-        }
-    }
+/// Whether what is in memory of a conversation is as new as what is in the store.
+fn is_current(store: &dyn Store, conversation: &Conversation) -> bool {
+    let saved = conversation.state().stored().saved();
+    let written = store.version(conversation.id()).ok().flatten();
+    written.is_none_or(|version| version >= saved && !is_outdated(conversation, version))
+}
+
+/// Whether the version of a conversation in the store was written by another gateway. What this gateway itself is
+/// writing may be there already, but not yet known to be.
+fn is_outdated(conversation: &Conversation, version: u64) -> bool {
+    version > conversation.state().stored().version()
 }
 
 /// The key under which a request's conversation is looked up.

@@ -13,12 +13,16 @@ use crate::accept::headers;
 use crate::accept::refusal::refusal;
 use crate::account::models::said;
 use crate::account::record::RequestRecord;
+use crate::account::session::BegunRecord;
 use crate::decide::prepared::PreparedRequest;
+use crate::send::client::SendError;
 use crate::send::passing::Passing;
-use crate::send::tls::certificate_error;
 use crate::send::upstream::Route;
 use crate::shared::Shared;
 use crate::watch::Watched;
+
+/// How long a response waits until it is written that the request was sent.
+const BEGINNING: Duration = Duration::from_millis(50);
 
 /// Where a request goes, and how.
 pub(crate) struct Target {
@@ -68,6 +72,8 @@ pub(crate) struct Exchange {
     timing: Timing,
     /// What watchers heard of it.
     watched: Option<Watched>,
+    /// Its record in the store.
+    begun: BegunRecord,
 }
 
 impl Exchange {
@@ -77,9 +83,9 @@ impl Exchange {
         prepared: PreparedRequest,
         bodies: Bodies,
         timing: Timing,
-        watched: Option<Watched>,
+        (watched, begun): (Option<Watched>, BegunRecord),
     ) -> Self {
-        Self { shared, target, prepared, bodies, timing, watched }
+        Self { shared, target, prepared, bodies, timing, watched, begun }
     }
 
     pub(crate) async fn send(mut self) -> Response<Body> {
@@ -93,10 +99,11 @@ impl Exchange {
         if is_refused(&answer) {
             answer = self.heard(answer).await;
         }
+        self.begun.wait(BEGINNING).await;
         match answer {
             Ok(answer) => self.pass(answer),
             Err(error) => {
-                let response = unreachable_upstream(&self.target.route, &error);
+                let response = unreachable_upstream(&self.target.route, error);
                 self.note(response.status().as_u16(), Vec::new(), &Answered::default(), self.timing.began.elapsed());
                 response
             }
@@ -104,10 +111,7 @@ impl Exchange {
     }
 
     /// Notes what a refusal says, and that a repetition is to be decided anew. Returns the same answer.
-    async fn heard(
-        &self,
-        answer: Result<reqwest::Response, reqwest::Error>,
-    ) -> Result<reqwest::Response, reqwest::Error> {
+    async fn heard(&self, answer: Result<reqwest::Response, SendError>) -> Result<reqwest::Response, SendError> {
         let answer = answer?;
         let (status, version) = (answer.status(), answer.version());
         let (headers, extensions) = (answer.headers().clone(), answer.extensions().clone());
@@ -122,7 +126,7 @@ impl Exchange {
     }
 
     /// Sends the request, with a query about the provider's cache if that is enabled.
-    async fn ask(&self) -> Result<reqwest::Response, reqwest::Error> {
+    async fn ask(&self) -> Result<reqwest::Response, SendError> {
         let Some(asking) = self.asking().await else { return self.post(self.bodies.sent.clone()).await };
         let answer = self.post(asking).await;
         if !is_refused(&answer) {
@@ -145,18 +149,11 @@ impl Exchange {
         Some(self.target.coding.packed(asking.into()).await)
     }
 
-    async fn post(&self, body: Bytes) -> Result<reqwest::Response, reqwest::Error> {
-        let request = || {
-            self.shared
-                .client
-                .post(&self.target.route.url)
-                .headers(self.target.headers.clone())
-                .body(body.clone())
-                .send()
-        };
+    async fn post(&self, body: Bytes) -> Result<reqwest::Response, SendError> {
+        let request = || self.shared.client.post(&self.target.route.url, self.target.headers.clone(), body.clone());
         match request().await {
             // Nothing was sent, so retrying cannot do anything twice.
-            Err(error) if error.is_connect() => request().await,
+            Err(SendError::Connect) => request().await,
             answer => answer,
         }
     }
@@ -213,7 +210,7 @@ impl Exchange {
             ..prepared.whole_record(shared.session.id(), time_ms)
         };
         record.note_fold_bill();
-        let (shared, watched) = (shared.clone(), self.watched.clone());
+        let (shared, watched, place) = (shared.clone(), self.watched.clone(), self.begun.place());
         let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
         let conversation = prepared.conversation().filter(|_| is_saved).cloned();
         shared.session.expect();
@@ -225,26 +222,25 @@ impl Exchange {
             if let Some(watched) = watched {
                 watched.end(&record);
             }
-            shared.session.note(record);
+            shared.session.note(place, record);
         });
     }
 }
 
-fn is_refused(answer: &Result<reqwest::Response, reqwest::Error>) -> bool {
+fn is_refused(answer: &Result<reqwest::Response, SendError>) -> bool {
     answer.as_ref().is_ok_and(|answer| matches!(answer.status().as_u16(), 400 | 413 | 422))
 }
 
 /// The response to the client if the provider cannot be reached.
-pub(crate) fn unreachable_upstream(route: &Route, error: &reqwest::Error) -> Response<Body> {
-    // The URL may contain a key in its query, so it is left out of errors.
-    let kind = match certificate_error(error) {
-        Some(wrong) => format!(
+pub(crate) fn unreachable_upstream(route: &Route, error: SendError) -> Response<Body> {
+    let kind = match error {
+        SendError::Certificate(wrong) => format!(
             "has a certificate {wrong}; behind a proxy that reads along, set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the \
              file with its certificate before the gateway is started"
         ),
-        None if error.is_connect() => "cannot be reached".to_owned(),
-        None if error.is_timeout() => "did not answer in time".to_owned(),
-        None => "broke off".to_owned(),
+        SendError::Connect => "cannot be reached".to_owned(),
+        SendError::Timeout => "did not answer in time".to_owned(),
+        SendError::Broken => "broke off".to_owned(),
     };
     let host = route.url.split('/').nth(2).unwrap_or_default();
     // The part before the host may contain one too.

@@ -14,7 +14,7 @@ pub fn prepare_tls() {
 
 /// Certificates that are trusted besides those of the system.
 #[derive(Clone, Default)]
-pub struct ExtraRoots(Vec<reqwest::Certificate>);
+pub struct ExtraRoots(Vec<CertificateDer<'static>>);
 
 impl ExtraRoots {
     /// Reads certificates in PEM, as they are in a file.
@@ -28,7 +28,7 @@ impl ExtraRoots {
             let der = found.map_err(|error| format!("certificate {}: {error}", at + 1))?;
             // It is looked into now: later it would fail all connections.
             roots.add(der.clone()).map_err(|error| format!("certificate {}: {error}", at + 1))?;
-            certificates.push(reqwest::Certificate::from_der(&der).map_err(|error| error.to_string())?);
+            certificates.push(der);
         }
         if certificates.is_empty() { Err("there is no certificate in it".to_owned()) } else { Ok(Self(certificates)) }
     }
@@ -39,13 +39,18 @@ impl ExtraRoots {
     }
 
     /// The certificates.
-    pub(crate) fn certificates(&self) -> impl Iterator<Item = reqwest::Certificate> {
-        self.0.iter().cloned()
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
+        self.0.iter()
+    }
+
+    /// The same in the form that `reqwest` takes.
+    pub(crate) fn for_reqwest(&self) -> impl Iterator<Item = reqwest::Certificate> {
+        self.0.iter().filter_map(|der| reqwest::Certificate::from_der(der).ok())
     }
 }
 
 /// What is wrong with the provider's certificate, if that is why a request failed.
-pub(crate) fn certificate_error(error: &reqwest::Error) -> Option<String> {
+pub(crate) fn certificate_error(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
         // An error of I/O does not have what it is made of as its source.

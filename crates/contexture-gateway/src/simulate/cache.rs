@@ -11,14 +11,18 @@ pub(super) const LOOK_BACK: usize = 20;
 /// The shortest prefix that is cached.
 pub(super) const LEAST: u64 = 1024;
 
+/// How many tokens a provider counts for a block.
+pub type Counting = fn(&Value) -> u64;
+
 /// The cached prefixes by hash, with the time of last use.
 #[derive(Default)]
 pub struct Cache {
     prefixes: HashMap<blake3::Hash, u64>,
     life_ms: u64,
+    counting: Option<Counting>,
 }
 
-/// The usage of a request, in tokens: bytes divided by four.
+/// The usage of a request, in tokens: bytes divided by four, unless they are counted otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Took {
     /// Read from the cache.
@@ -70,11 +74,16 @@ impl Cache {
         Self { life_ms, ..Self::default() }
     }
 
+    /// Counts tokens otherwise than by bytes.
+    pub fn counting(self, counting: Counting) -> Self {
+        Self { counting: Some(counting), ..self }
+    }
+
     /// Serves a request at the given time.
     pub fn serve(&mut self, format: Format, body: &str, now_ms: u64) -> Took {
         // A body that is not JSON is never cached.
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let blocks = chain(blocks_of(format, &body));
+        let blocks = chain(blocks_of(format, &body), self.counting);
         match format {
             Format::Messages => self.marked(&blocks, now_ms),
             _ => self.automatic(&blocks, now_ms),
@@ -150,7 +159,7 @@ fn parsed(mut message: Value) -> Value {
     message
 }
 
-fn chain(values: Vec<Value>) -> Vec<Block> {
+fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<Block> {
     let mut before = blake3::hash(b"");
     let mut blocks = Vec::new();
     for mut value in values {
@@ -159,7 +168,8 @@ fn chain(values: Vec<Value>) -> Vec<Block> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(before.as_bytes()).update(text.as_bytes());
         before = hasher.finalize();
-        blocks.push(Block { hash: before, tokens: text.len() as u64 / 4, is_marked });
+        let tokens = counting.map_or(text.len() as u64 / 4, |count| count(&value));
+        blocks.push(Block { hash: before, tokens, is_marked });
     }
     blocks
 }

@@ -1,12 +1,15 @@
 //! What is in a file, before anything is written into it.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// How long to wait for another process.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(20);
+
+/// How long to wait between two tries.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,22 @@ impl FileContent {
             Ok(found) if !found.is_file() => return Self::Other,
             Ok(_) => {}
         }
-        Self::of_database(path, tables).unwrap_or(Self::Other)
+        let until = Instant::now() + BUSY;
+        loop {
+            let error = match Self::of_database(path, tables) {
+                Ok(content) => return content,
+                Err(error) => error,
+            };
+            match error.sqlite_error_code() {
+                // Another process opens or closes it at this moment.
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if Instant::now() < until => {
+                    std::thread::sleep(PAUSE);
+                }
+                // What cannot be opened is not written to either; whoever tries learns why.
+                Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => return Self::Own,
+                _ => return Self::Other,
+            }
+        }
     }
 
     fn of_database(path: &Path, tables: &[(&str, &str)]) -> rusqlite::Result<Self> {

@@ -32,6 +32,18 @@ pub enum StoreError {
     /// Another gateway continued the conversation.
     #[error("another gateway went on with the conversation")]
     Conflict,
+    /// The conversation was deleted meanwhile, so all of it has to be written.
+    #[error("the conversation was deleted from the store")]
+    Gone,
+    /// It is not written yet.
+    #[error("the store could not be written in time")]
+    NotInTime,
+    /// The store is closed, or what writes to it has ended.
+    #[error("nothing is written to the store any more")]
+    Closed,
+    /// Something in it is not what was written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
     /// An address of PostgreSQL was given to a program without it.
     #[error("this program was built without PostgreSQL\nhint: build it with the feature `postgres`")]
     WithoutPostgres,
@@ -48,4 +60,33 @@ pub enum StoreError {
     /// The runtime for the shared database could not be started.
     #[error("start what waits for the store's database")]
     Waiting(#[source] io::Error),
+}
+
+impl StoreError {
+    /// Whether the store is there, or could be, but this user or this system cannot write to it.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        use io::ErrorKind::{AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied as NotPermitted, ReadOnly, SystemIoFailure};
+        match self {
+            Self::Open { source, .. } => {
+                matches!(
+                    source.kind(),
+                    AlreadyExists | NotADirectory | PermissionDenied | ReadOnlyFilesystem | StorageFull
+                )
+            }
+            Self::Database(error) => matches!(
+                error.sqlite_error_code(),
+                Some(CannotOpen | DiskFull | NotPermitted | ReadOnly | SystemIoFailure)
+            ),
+            _ => false,
+        }
+    }
+
+    /// What stopped it, in the words of the system.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Open { source, .. } => source.to_string(),
+            error => error.to_string(),
+        }
+    }
 }

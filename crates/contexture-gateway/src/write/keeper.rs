@@ -1,22 +1,55 @@
 //! Writes what was decided about conversations, before it is sent.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use contexture::clock::Clock;
 use contexture::fold::Pins;
 
 use super::error::StoreError;
+use super::saving::{Saving, Written};
 use super::store::Store;
 use crate::conversation::Conversation;
 use crate::conversation::state::ConversationState;
+use crate::conversation::stored::StoredMark;
 
 /// Messages between two snapshots of a folder, from which a restart resumes.
 const MESSAGES_PER_SNAPSHOT: usize = 40;
+
+/// How long a request waits for what it writes to a file, whatever its own limit is.
+const FILE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Writes conversations to a store, if there is one.
 pub struct Keeper {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
+}
+
+/// A version of a conversation that is in the store, or will be.
+#[derive(Clone, Debug)]
+pub struct KeptVersion {
+    mark: Arc<StoredMark>,
+    version: u64,
+}
+
+impl KeptVersion {
+    /// Whether it is in the store now.
+    pub fn is_saved(&self) -> bool {
+        self.mark.now().version >= self.version
+    }
+}
+
+/// A write of a conversation that was begun.
+pub struct Keeping {
+    written: Option<Written>,
+    kept: Option<KeptVersion>,
+}
+
+impl Keeping {
+    /// What will be in the store.
+    pub fn kept(&self) -> Option<KeptVersion> {
+        self.kept.clone()
+    }
 }
 
 impl Keeper {
@@ -30,36 +63,57 @@ impl Keeper {
         self.store.is_some()
     }
 
+    /// How long a request waits for the store, however long that takes otherwise.
+    pub fn patience(&self) -> Option<Duration> {
+        self.store.as_ref().and_then(|store| store.patience())
+    }
+
     /// The time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
         self.clock.now().as_millis() as u64
     }
 
-    /// Writes the decisions of a conversation, with the whole of texts that they shorten.
-    ///
-    /// # Errors
-    /// It could not be written, or another gateway continued the conversation.
-    pub fn write(
+    /// Begins to write what is new about a conversation, with the whole of texts that its decisions shorten.
+    pub fn begin(
         &self,
         conversation: &Conversation,
-        state: &mut ConversationState,
-        texts: &[(String, String)],
-    ) -> Result<(), StoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
-        store.save(conversation, state, texts, self.now_ms())?;
-        state.note_saved();
-        Ok(())
+        state: &ConversationState,
+        texts: Vec<(String, String)>,
+    ) -> Keeping {
+        let Some(store) = &self.store else { return Keeping { written: None, kept: None } };
+        let stored = state.stored();
+        let kept = Some(KeptVersion { mark: stored.mark().clone(), version: stored.version() });
+        let written = match Saving::new(conversation.beginning(), state, texts, self.now_ms()) {
+            Ok(saving) => store.save(saving),
+            Err(error) => Written::failed(error),
+        };
+        Keeping { written: Some(written), kept }
     }
 
-    /// Notes that a request with this many messages is sent with the earlier decisions.
+    /// Waits until something is written: in a file until the time of the request is up, in a shared database for longer,
+    /// because other gateways go by it. What is not written by then is written later.
     ///
     /// # Errors
-    /// It could not be written, or another gateway continued the conversation.
-    pub fn note_point(&self, conversation: &Conversation, messages: usize) -> Result<(), StoreError> {
+    /// It was not written in time, or another gateway continued the conversation.
+    pub fn wait(&self, keeping: &Keeping, conversation: &Conversation, until: Instant) -> Result<(), StoreError> {
+        let Some(written) = &keeping.written else { return Ok(()) };
+        let now = Instant::now();
+        let until = self.patience().map_or_else(|| until.min(now + FILE_PATIENCE), |patience| now + patience);
+        match written.wait(until) {
+            Err(StoreError::Gone) => {
+                let again = self.begin(conversation, &conversation.state(), Vec::new());
+                again.written.map_or(Ok(()), |written| written.wait(until))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Notes that a request with this many messages is sent with the earlier decisions, and begins to write that.
+    pub fn note_point(&self, conversation: &Conversation, messages: usize) -> Keeping {
         let mut state = conversation.state();
-        match state.note_point(messages) {
-            true => self.write(conversation, &mut state, &[]),
-            false => Ok(()),
+        match state.note_point(messages) || self.is_behind(&state) {
+            true => self.begin(conversation, &state, Vec::new()),
+            false => Keeping { written: None, kept: None },
         }
     }
 
@@ -69,9 +123,12 @@ impl Keeper {
     }
 
     /// Whether another gateway has written to a conversation since this one did.
-    pub fn is_overtaken(&self, conversation: &Conversation, state: &ConversationState) -> bool {
-        let written = self.store.as_ref().and_then(|store| store.version(conversation.id()).ok().flatten());
-        written.is_some_and(|version| version != state.stored().saved())
+    pub fn is_overtaken(&self, conversation: &Conversation) -> bool {
+        let Some(store) = &self.store else { return false };
+        let saved = conversation.state().stored().saved();
+        let written = store.version(conversation.id()).ok().flatten();
+        // What this gateway itself is writing may be there already, but not yet known to be.
+        written.is_some_and(|version| version < saved || version > conversation.state().stored().version())
     }
 
     /// Writes a conversation after a response. Nothing waits for it.
@@ -80,11 +137,10 @@ impl Keeper {
         let has_new = conversation.take_snapshot(MESSAGES_PER_SNAPSHOT);
         let snapshot = conversation.state().decisions().snapshot().filter(|_| has_new).cloned();
         if let Some(snapshot) = snapshot {
-            // If this fails, the conversation is replayed after a restart.
-            let _ = store.save_snapshot(conversation, &snapshot);
+            store.save_snapshot(conversation, &snapshot);
         }
         // What cannot be written now is written with the next decision.
-        let _ = self.write(conversation, &mut conversation.state(), &[]);
+        let _ = self.begin(conversation, &conversation.state(), Vec::new());
     }
 
     /// Writes what is pinned in a conversation.

@@ -8,6 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::error::StoreError;
+use super::sums::{number, verified};
+use crate::conversation::Beginning;
 use crate::conversation::billed::Billed;
 use crate::conversation::decisions::{DecisionEntry, Decisions};
 use crate::conversation::folder::FolderSnapshot;
@@ -16,7 +18,6 @@ use crate::conversation::plan_history::PlanStep;
 use crate::conversation::reading::Attached;
 use crate::conversation::seen::SeenMessages;
 use crate::conversation::state::ConversationState;
-use crate::conversation::{Beginning, ConversationKey};
 
 /// A conversation without its decisions.
 pub(super) struct ConversationRow {
@@ -29,12 +30,16 @@ pub(super) struct ConversationRow {
 }
 
 /// Reads a conversation without its decisions.
-pub(super) fn read_conversation(row: &Row<'_>, key: ConversationKey) -> Result<ConversationRow, StoreError> {
+pub(super) fn read_conversation(row: &Row<'_>) -> Result<ConversationRow, StoreError> {
     let text = |at: usize| row.get::<_, String>(at);
+    let (id, known, version) = (text(0)?, row.get::<_, Vec<u8>>(5)?, row.get::<_, i64>(9)?);
+    let (points, account) = (text(6)?, text(7)?);
+    let parts: [&[u8]; 5] = [id.as_bytes(), &known, points.as_bytes(), account.as_bytes(), &number(version)];
+    verified(row.get(12)?, &parts, &format!("the conversation `{id}`"))?;
     let format: Format = serde_json::from_str(&text(2)?)?;
     let beginning = Beginning {
-        id: text(0)?.into(),
-        key,
+        id: id.into(),
+        key: Digest(row.get(11)?),
         scope: Digest(row.get(10)?),
         parent: row.get::<_, Option<String>>(1)?.map(Arc::from),
         format,
@@ -43,11 +48,11 @@ pub(super) fn read_conversation(row: &Row<'_>, key: ConversationKey) -> Result<C
     };
     Ok(ConversationRow {
         beginning,
-        seen: SeenMessages::from_bytes(&row.get::<_, Vec<u8>>(5)?),
-        points: serde_json::from_str(&text(6)?)?,
-        billed: Billed::restored(serde_json::from_str(&text(7)?)?),
+        seen: SeenMessages::from_bytes(&known),
+        points: serde_json::from_str(&points)?,
+        billed: Billed::restored(serde_json::from_str(&account)?),
         stopped: row.get::<_, Option<String>>(8)?.map(StopReason::from_text),
-        version: row.get::<_, i64>(9)? as u64,
+        version: version as u64,
     })
 }
 
@@ -66,10 +71,14 @@ impl ConversationRow {
 }
 
 fn read_steps(connection: &Connection, id: &str) -> Result<Vec<PlanStep>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT step FROM steps WHERE conversation = ?1 ORDER BY n")?;
+    let sql = "SELECT step, n, sum FROM steps WHERE conversation = ?1 ORDER BY n";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![id])?;
     let mut steps = Vec::new();
-    for row in statement.query_map(params![id], |row| row.get::<_, String>(0))? {
-        steps.push(serde_json::from_str(&row?)?);
+    while let Some(row) = rows.next()? {
+        let (step, n): (String, i64) = (row.get(0)?, row.get(1)?);
+        verified(row.get(2)?, &[id.as_bytes(), &number(n), step.as_bytes()], &format!("a plan of `{id}`"))?;
+        steps.push(serde_json::from_str(&step)?);
     }
     Ok(steps)
 }
@@ -79,12 +88,14 @@ pub(super) fn read_entries(
     connection: &Connection,
     id: &str,
 ) -> Result<(Vec<DecisionEntry>, Option<StopReason>), StoreError> {
-    let sql = "SELECT messages, decision FROM decisions WHERE conversation = ?1 ORDER BY n";
+    let sql = "SELECT messages, decision, n, sum FROM decisions WHERE conversation = ?1 ORDER BY n";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    let mut rows = statement.query(params![id])?;
     let (mut entries, mut unreadable) = (Vec::new(), None);
-    for row in rows {
-        let (messages, decision) = row?;
+    while let Some(row) = rows.next()? {
+        let (messages, decision, n): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let parts: [&[u8]; 3] = [id.as_bytes(), &number(n), decision.as_bytes()];
+        verified(row.get(3)?, &parts, &format!("a decision about `{id}`"))?;
         let stored: Value = serde_json::from_str(&decision)?;
         match FoldDecision::from_stored(&stored) {
             Ok(decision) => entries.push(DecisionEntry { messages: messages as usize, decision }),
@@ -96,10 +107,12 @@ pub(super) fn read_entries(
 }
 
 fn read_attached(connection: &Connection, id: &str) -> Result<Attached, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT message, text FROM behind WHERE conversation = ?1")?;
+    let mut statement = connection.prepare_cached("SELECT message, text, sum FROM behind WHERE conversation = ?1")?;
+    let mut rows = statement.query(params![id])?;
     let mut attached = Attached::new();
-    for row in statement.query_map(params![id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))? {
-        let (message, text) = row?;
+    while let Some(row) = rows.next()? {
+        let (message, text): (i64, String) = (row.get(0)?, row.get(1)?);
+        verified(row.get(2)?, &[id.as_bytes(), &number(message), text.as_bytes()], &format!("a text of `{id}`"))?;
         attached.insert(message as usize, text.into());
     }
     Ok(attached)

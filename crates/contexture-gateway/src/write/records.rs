@@ -13,7 +13,7 @@
 //! | `gateway/requests/ID/UUID` | a request, by its conversation (`-` without one) |
 //! | `gateway/running/ID` | a gateway |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use contexture::fold::{FoldDecision, Rest};
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::StoreError;
+use super::saving::{RecordPlace, Saving};
 use super::store::{RunningGateway, ShownText};
 use crate::account::bill::Account;
 use crate::account::record::RequestRecord;
@@ -34,6 +35,7 @@ use crate::conversation::plan_history::PlanStep;
 use crate::conversation::reading::Attached;
 use crate::conversation::seen::SeenMessages;
 use crate::conversation::state::ConversationState;
+use crate::conversation::stored::InStore;
 use crate::conversation::{Beginning, ConversationKey};
 
 const CONVERSATIONS: &str = "gateway/conversations/";
@@ -50,6 +52,9 @@ const FORMAT: u32 = 1;
 
 /// Most records that are read or deleted at once.
 const MOST_AT_ONCE: usize = 500;
+
+/// How often a write is tried while others of the same gateway come first.
+const MOST_TRIES: usize = 8;
 
 /// The small part of a conversation.
 #[derive(Serialize, Deserialize)]
@@ -71,6 +76,16 @@ struct Row {
     decisions: usize,
     /// Messages with a text after them, each with the hash of that text.
     attached: BTreeMap<usize, String>,
+    /// Who wrote it: by that a write is known again whose outcome was not learnt.
+    #[serde(default)]
+    writer: String,
+}
+
+/// A decision with the message count of its request.
+#[derive(Serialize)]
+struct Decided<'a> {
+    messages: usize,
+    decision: &'a serde_json::value::RawValue,
 }
 
 /// What is listed under the key of a conversation.
@@ -78,104 +93,71 @@ struct Row {
 struct Listed {
     version: u64,
     used_ms: u64,
+    /// The last message of its newest request.
+    #[serde(default)]
+    end: Option<Digest>,
 }
 
-/// A conversation to be written.
-pub(super) struct Writing {
-    id: String,
-    row: Row,
-    saved_version: u64,
-    /// How many steps and decisions are in the store.
-    saved_counts: (usize, usize),
-    used_ms: u64,
-    known: Vec<u8>,
-    steps: Vec<String>,
-    decisions: Vec<String>,
-    attached: BTreeMap<usize, Arc<str>>,
-    texts: Vec<(String, String)>,
+/// Everything that is new about a conversation since the stored row, in one batch.
+fn batch(saving: &Saving, writer: &str, stored: Option<(Row, Version)>) -> Result<Batch, StoreError> {
+    let beginning = &saving.beginning;
+    let of = |part: &str| format!("{CONVERSATIONS}{}/{part}", beginning.id);
+    let hash = |text: &Arc<str>| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
+    let row = Row {
+        row: FORMAT,
+        key: beginning.key,
+        scope: beginning.scope,
+        parent: beginning.parent.as_deref().map(str::to_owned),
+        format: beginning.format,
+        lead: beginning.lead,
+        is_held_out: beginning.is_held_out,
+        points: saving.points.clone(),
+        account: saving.account,
+        stopped: saving.stopped.clone(),
+        version: saving.after.version,
+        steps: saving.after.steps,
+        decisions: saving.after.decisions,
+        attached: saving.attached.iter().map(|(message, text)| (*message, hash(text))).collect(),
+        writer: writer.to_owned(),
+    };
+    let (stored, version) = stored.map_or((None, None), |(row, version)| (Some(row), Some(version)));
+    let end = saving.known.last_chunk::<16>().map(|end| Digest(*end));
+    let listed = serde_json::to_vec(&Listed { version: row.version, used_ms: saving.used_ms, end })?;
+    let mut batch = Batch::new()
+        .expect(of("row"), version)
+        .set(of("row"), serde_json::to_vec(&row)?)
+        .set(format!("{KEYS}{}/{}", row.key, beginning.id), listed)
+        .set(of("known"), saving.known.clone());
+    for (n, step) in (saving.first.0..).zip(&saving.steps) {
+        batch = batch.set(of(&numbered("steps", n)), step.as_bytes());
+    }
+    for (n, (messages, decision)) in (saving.first.1..).zip(&saving.decisions) {
+        let decision: &serde_json::value::RawValue = serde_json::from_str(decision)?;
+        let value = serde_json::to_vec(&Decided { messages: *messages, decision })?;
+        batch = batch.set(of(&numbered("decisions", n)), value);
+    }
+    if let Some(stored) = &stored {
+        // What was reverted.
+        let gone = (row.steps..stored.steps).map(|n| numbered("steps", n));
+        let gone = gone.chain((row.decisions..stored.decisions).map(|n| numbered("decisions", n)));
+        batch = gone.fold(batch, |batch, part| batch.delete(of(&part)));
+    }
+    let is_stored = |message: &usize| {
+        stored.as_ref().is_some_and(|stored| stored.attached.get(message) == row.attached.get(message))
+    };
+    for (message, text) in saving.attached.iter().filter(|(message, _)| !is_stored(message)) {
+        batch = batch.set(of(&numbered("attached", *message)), text.as_bytes());
+    }
+    Ok(with_texts(batch, saving))
 }
 
-impl Writing {
-    pub(super) fn new(
-        beginning: &Beginning,
-        state: &ConversationState,
-        texts: &[(String, String)],
-        used_ms: u64,
-    ) -> Result<Self, StoreError> {
-        let made = state.decisions();
-        let steps = made.steps().iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let decided = |decided: &DecisionEntry| {
-            let stored = decided.decision.to_stored();
-            serde_json::json!({ "messages": decided.messages, "decision": stored }).to_string()
-        };
-        let decisions: Vec<String> = made.entries().iter().map(decided).collect();
-        let hash = |text: &Arc<str>| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
-        let row = Row {
-            row: FORMAT,
-            key: beginning.key,
-            scope: beginning.scope,
-            parent: beginning.parent.as_deref().map(str::to_owned),
-            format: beginning.format,
-            lead: beginning.lead,
-            is_held_out: beginning.is_held_out,
-            points: made.points().to_vec(),
-            account: *state.billed().account(),
-            stopped: state.health().stopped().map(ToString::to_string),
-            version: state.stored().version(),
-            steps: steps.len(),
-            decisions: decisions.len(),
-            attached: made.attached().iter().map(|(message, text)| (*message, hash(text))).collect(),
-        };
-        Ok(Self {
-            id: beginning.id.to_string(),
-            row,
-            saved_version: state.stored().saved(),
-            saved_counts: state.stored().saved_counts(),
-            used_ms,
-            known: state.seen().to_bytes(),
-            steps,
-            decisions,
-            attached: made.attached().clone(),
-            texts: texts.to_vec(),
-        })
+fn with_texts(mut batch: Batch, saving: &Saving) -> Batch {
+    let id = &saving.beginning.id;
+    for (hash, text) in &saving.texts {
+        batch = batch.set(format!("{CONVERSATIONS}{id}/texts/{hash}"), text.as_bytes());
+        batch = batch.set(format!("{HASHES}{hash}/{id}"), Vec::new());
     }
-
-    /// Everything that is new since the stored row, in one batch.
-    fn batch(self, stored: Option<(Row, Version)>) -> Result<Batch, StoreError> {
-        let of = |part: &str| format!("{CONVERSATIONS}{}/{part}", self.id);
-        let (stored, version) = stored.map_or((None, None), |(row, version)| (Some(row), Some(version)));
-        // A conversation that was deleted meanwhile is written again.
-        let saved = stored.as_ref().map_or((0, 0), |_| self.saved_counts);
-        let listed = serde_json::to_vec(&Listed { version: self.row.version, used_ms: self.used_ms })?;
-        let mut batch = Batch::new()
-            .expect(of("row"), version)
-            .set(of("row"), serde_json::to_vec(&self.row)?)
-            .set(format!("{KEYS}{}/{}", self.row.key, self.id), listed)
-            .set(of("known"), self.known.clone());
-        let parts = [("steps", &self.steps, saved.0), ("decisions", &self.decisions, saved.1)];
-        for (part, texts, from) in parts {
-            for (n, text) in texts.iter().enumerate().skip(from) {
-                batch = batch.set(of(&numbered(part, n)), text.as_bytes());
-            }
-        }
-        if let Some(stored) = &stored {
-            // What was reverted.
-            let gone = (self.row.steps..stored.steps).map(|n| numbered("steps", n));
-            let gone = gone.chain((self.row.decisions..stored.decisions).map(|n| numbered("decisions", n)));
-            batch = gone.fold(batch, |batch, part| batch.delete(of(&part)));
-        }
-        let is_stored = |message: &usize| {
-            stored.as_ref().is_some_and(|stored| stored.attached.get(message) == self.row.attached.get(message))
-        };
-        for (message, text) in self.attached.iter().filter(|(message, _)| !is_stored(message)) {
-            batch = batch.set(of(&numbered("attached", *message)), text.as_bytes());
-        }
-        for (hash, text) in &self.texts {
-            batch = batch.set(of(&format!("texts/{hash}")), text.as_bytes());
-            batch = batch.set(format!("{HASHES}{hash}/{}", self.id), Vec::new());
-        }
-        Ok(batch)
-    }
+    batch
 }
 
 fn numbered(part: &str, n: usize) -> String {
@@ -186,13 +168,22 @@ fn numbered(part: &str, n: usize) -> String {
 #[derive(Clone)]
 pub(super) struct Records {
     pub(super) store: PostgresStore,
+    /// The name of this run of a program.
+    pub(super) writer: Arc<str>,
 }
 
 impl Records {
-    pub(super) async fn versions(self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        let mut listed = self.listed(&format!("{KEYS}{key}/")).await?;
-        listed.truncate(most);
-        Ok(listed.into_iter().map(|(id, listed)| (id, listed.version)).collect())
+    pub(super) async fn candidates(
+        self,
+        key: ConversationKey,
+        ends: Vec<Digest>,
+        most: usize,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let ends: HashSet<[u8; 16]> = ends.into_iter().map(|end| end.0).collect();
+        let listed = self.listed(&format!("{KEYS}{key}/")).await?.into_iter().enumerate();
+        let is_one = |at: usize, listed: &Listed| at < most || listed.end.is_some_and(|end| ends.contains(&end.0));
+        let found = listed.filter(|(at, (_, listed))| is_one(*at, listed));
+        Ok(found.map(|(_, (id, listed))| (id, listed.version)).collect())
     }
 
     /// Ids below a prefix of keys, most recently used first.
@@ -231,22 +222,11 @@ impl Records {
         Ok(self.row(&id).await?.map(|(row, _)| row.key))
     }
 
-    pub(super) async fn conversations(
-        self,
-        key: ConversationKey,
-        most: usize,
-    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError> {
-        let mut ids: Vec<String> = self.listed(&format!("{KEYS}{key}/")).await?.into_iter().map(|(id, _)| id).collect();
-        ids.truncate(most);
-        let keys: Vec<String> = ids.iter().map(|id| format!("{CONVERSATIONS}{id}/row")).collect();
-        let rows = self.many(&keys).await?;
-        let mut conversations = Vec::new();
-        for (id, record) in ids.into_iter().zip(rows) {
-            // A conversation that cannot be read is treated as unknown.
-            let Some(row) = record.and_then(|record| row_of(&record)) else { continue };
-            conversations.extend(self.conversation(id, row).await?);
+    pub(super) async fn one(self, id: String) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
+        match self.row(&id).await? {
+            Some((row, _)) => self.conversation(id, row).await,
+            None => Ok(None),
         }
-        Ok(conversations)
     }
 
     /// Reads what belongs to a row. `None` if some of it is missing or cannot be read.
@@ -263,16 +243,40 @@ impl Records {
         Ok(state_of(&row, known, pins, rest, &others).map(|state| (beginning_of(id, &row), state)))
     }
 
-    pub(super) async fn save(self, writing: Writing) -> Result<(), StoreError> {
-        let stored = self.row(&writing.id).await?;
-        if stored.as_ref().is_some_and(|(row, _)| row.version != writing.saved_version) {
-            return Err(StoreError::Conflict);
+    /// Writes a conversation. Several writes of one gateway may be under way at once, and are known by who wrote the row.
+    pub(super) async fn save(self, saving: Saving) -> Result<(), StoreError> {
+        let writer = format!("{}/{}", self.writer, saving.mark.number());
+        for _ in 0..MOST_TRIES {
+            let stored = self.row(&saving.beginning.id).await?;
+            let is_own = stored.as_ref().is_some_and(|(row, _)| row.writer == writer);
+            match &stored {
+                Some((row, _)) if !is_own && row.version != saving.mark.now().version => {
+                    return Err(StoreError::Conflict);
+                }
+                None if saving.first != (0, 0) => {
+                    saving.mark.set(InStore::default());
+                    return Err(StoreError::Gone);
+                }
+                _ => {}
+            }
+            let is_old = stored.as_ref().is_some_and(|(row, _)| is_own && saving.after.version < row.version);
+            let batch = match is_old {
+                true => with_texts(Batch::new(), &saving),
+                false => batch(&saving, &writer, stored)?,
+            };
+            match self.store.apply(batch).await {
+                Ok(_) => {
+                    if !is_old {
+                        saving.mark.raise(saving.after);
+                    }
+                    return Ok(());
+                }
+                // It may have been another write of this gateway.
+                Err(contexture::store::StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        match self.store.apply(writing.batch(stored)?).await {
-            Ok(_) => Ok(()),
-            Err(contexture::store::StoreError::Conflict { .. }) => Err(StoreError::Conflict),
-            Err(error) => Err(error.into()),
-        }
+        Err(StoreError::Conflict)
     }
 
     pub(super) async fn save_snapshot(self, id: String, messages: usize, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -288,9 +292,14 @@ impl Records {
         Ok(())
     }
 
-    pub(super) async fn save_request(self, conversation: Option<String>, record: String) -> Result<(), StoreError> {
+    pub(super) async fn save_request(
+        self,
+        place: Arc<RecordPlace>,
+        conversation: Option<String>,
+        record: String,
+    ) -> Result<(), StoreError> {
         let id = conversation.unwrap_or_else(|| NONE.to_owned());
-        let key = format!("{REQUESTS}{id}/{}", uuid::Uuid::now_v7().simple());
+        let key = format!("{REQUESTS}{id}/{}", place.id);
         self.store.set(&key, record.into_bytes()).await?;
         Ok(())
     }

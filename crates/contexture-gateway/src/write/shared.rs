@@ -1,13 +1,16 @@
 //! The store of gateways on many machines, in PostgreSQL.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contexture::fold::Pins;
 use contexture::store::PostgresStore;
+use contexture::wire::Digest;
 
 use super::error::StoreError;
-use super::records::{Records, Writing};
+use super::records::Records;
+use super::saving::{RecordPlace, Saving, Written};
 use super::store::{RunningGateway, ShownText, Store, is_hash};
 use super::waiting::Waiting;
 use crate::account::record::RequestRecord;
@@ -16,11 +19,9 @@ use crate::conversation::folder::FolderSnapshot;
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
 
-/// How long a request waits for what is known of its conversation.
-const FINDING: Duration = Duration::from_millis(400);
-
-/// How long a write may take.
-const WRITING: Duration = Duration::from_secs(2);
+/// How long a request waits for the database before it counts as gone: longer than a restart of the server takes, and
+/// longer than it is tried again meanwhile. What is slow is waited for, because other gateways go by what is in it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long something may take that only a command waits for.
 const ASKING: Duration = Duration::from_secs(60);
@@ -38,10 +39,16 @@ pub(super) struct SharedStore {
 
 impl SharedStore {
     pub(super) fn open(url: &str, most_bytes: u64) -> Result<Self, StoreError> {
-        let records = Records { store: PostgresStore::open(url)? };
+        let writer = uuid::Uuid::now_v7().simple().to_string().into();
+        let records = Records { store: PostgresStore::open(url)?, writer };
         let waiting = Waiting::new()?;
         let store = records.store.clone();
+        let looked = store.clone();
         waiting.wait(ASKING, async move { Ok(store.check().await?) })?;
+        waiting.probe_with(move || {
+            let store = looked.clone();
+            Box::pin(async move { store.check().await.is_ok() })
+        });
         Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes })
     }
 
@@ -51,58 +58,61 @@ impl SharedStore {
 }
 
 impl Store for SharedStore {
-    fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        self.waiting.wait(FINDING, self.records().versions(key, most))
+    fn patience(&self) -> Option<Duration> {
+        Some(PATIENCE)
+    }
+
+    fn candidates(&self, key: ConversationKey, ends: &[Digest], most: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        self.waiting.wait(PATIENCE, self.records().candidates(key, ends.to_vec(), most))
     }
 
     fn version(&self, id: &str) -> Result<Option<u64>, StoreError> {
-        self.waiting.wait(FINDING, self.records().version(id.to_owned()))
+        self.waiting.wait(PATIENCE, self.records().version(id.to_owned()))
     }
 
-    fn conversations(
-        &self,
-        key: ConversationKey,
-        most: usize,
-    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError> {
-        self.waiting.wait(FINDING, self.records().conversations(key, most))
+    fn conversation(&self, id: &str) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
+        self.waiting.wait(PATIENCE, self.records().one(id.to_owned()))
     }
 
-    fn save(
-        &self,
-        conversation: &Conversation,
-        state: &ConversationState,
-        texts: &[(String, String)],
-        now_ms: u64,
-    ) -> Result<(), StoreError> {
-        let writing = Writing::new(conversation.beginning(), state, texts, now_ms)?;
-        self.waiting.wait(WRITING, self.records().save(writing))?;
+    fn save(&self, saving: Saving) -> Written {
         if (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(WRITES_PER_LOOK) {
             let shrink = self.records().shrink(self.most_bytes);
-            self.waiting.begin(async move {
+            self.waiting.begin(ASKING, async move {
                 // What could not be deleted is deleted next time.
                 let _ = shrink.await;
+                Ok(())
             });
         }
-        Ok(())
+        self.waiting.begin(PATIENCE, self.records().save(saving))
     }
 
-    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) -> Result<(), StoreError> {
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) {
         let (id, bytes) = (conversation.id().to_string(), snapshot.rest.as_bytes().to_vec());
-        self.waiting.wait(WRITING, self.records().save_snapshot(id, snapshot.messages, bytes))
+        // If this fails, the conversation is replayed after a restart.
+        let _ = self.waiting.begin(PATIENCE, self.records().save_snapshot(id, snapshot.messages, bytes));
+    }
+
+    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> Written {
+        match serde_json::to_string(record) {
+            Ok(text) => {
+                let saving = self.records().save_request(place.clone(), record.conversation.clone(), text);
+                self.waiting.begin(PATIENCE, saving)
+            }
+            Err(error) => Written::failed(error.into()),
+        }
+    }
+
+    fn flush(&self, time: Duration) {
+        self.waiting.settle(time);
     }
 
     fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
         let pins = serde_json::to_string(pins)?;
-        self.waiting.wait(WRITING, self.records().save_pins(conversation.to_owned(), pins))
+        self.waiting.wait(PATIENCE, self.records().save_pins(conversation.to_owned(), pins))
     }
 
     fn key_of(&self, conversation: &str) -> Result<Option<ConversationKey>, StoreError> {
-        self.waiting.wait(FINDING, self.records().key_of(conversation.to_owned()))
-    }
-
-    fn save_request(&self, record: &RequestRecord) -> Result<(), StoreError> {
-        let text = serde_json::to_string(record)?;
-        self.waiting.wait(WRITING, self.records().save_request(record.conversation.clone(), text))
+        self.waiting.wait(PATIENCE, self.records().key_of(conversation.to_owned()))
     }
 
     fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError> {
@@ -133,11 +143,11 @@ impl Store for SharedStore {
     }
 
     fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
-        self.waiting.wait(WRITING, self.records().note_gateway(gateway.clone()))
+        self.waiting.wait(PATIENCE, self.records().note_gateway(gateway.clone()))
     }
 
     fn forget_gateway(&self, id: &str) -> Result<(), StoreError> {
-        self.waiting.wait(WRITING, self.records().forget_gateway(id.to_owned()))
+        self.waiting.wait(PATIENCE, self.records().forget_gateway(id.to_owned()))
     }
 
     fn gateways(&self) -> Result<Vec<RunningGateway>, StoreError> {

@@ -1,9 +1,14 @@
 //! What a gateway asks of its store, whichever database it is in.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use contexture::fold::Pins;
+use contexture::wire::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
+use super::saving::{RecordPlace, Saving, Written};
 use crate::account::record::RequestRecord;
 use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
@@ -36,14 +41,20 @@ pub struct RunningGateway {
 
 /// Conversations, decisions and receipts of gateways.
 ///
-/// Methods block. In a database, they wait for a limited time, and fail at once for a moment after it could not be
-/// reached: a gateway goes on without its store. All errors are those of the database, apart from what is said.
+/// Methods that return something block; in a database they wait for a limited time, and fail at once for a moment after
+/// it could not be reached: a gateway goes on without its store. What writes for requests only begins to: it returns
+/// what can be waited for, and is written in the order of the calls, also if nobody waits. All errors are those of the
+/// database, apart from what is said.
 pub trait Store: Send + Sync {
-    /// Ids of the conversations under a key, each with its version, most recently used first.
+    /// How long a request waits for what it writes, apart from its own limit. `None` if it waits at most for that limit.
+    fn patience(&self) -> Option<Duration>;
+
+    /// Ids of conversations under a key, each with its version: those whose newest request ends with one of these
+    /// messages, and the most recently used ones.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn versions(&self, key: ConversationKey, most: usize) -> Result<Vec<(String, u64)>, StoreError>;
+    fn candidates(&self, key: ConversationKey, ends: &[Digest], most: usize) -> Result<Vec<(String, u64)>, StoreError>;
 
     /// The stored version of a conversation.
     ///
@@ -51,33 +62,30 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn version(&self, id: &str) -> Result<Option<u64>, StoreError>;
 
-    /// The conversations under a key, most recently used first. One that cannot be read is left out.
+    /// A conversation. `None` if there is none, or if it cannot be read.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn conversations(
-        &self,
-        key: ConversationKey,
-        most: usize,
-    ) -> Result<Vec<(Beginning, ConversationState)>, StoreError>;
+    fn conversation(&self, id: &str) -> Result<Option<(Beginning, ConversationState)>, StoreError>;
 
-    /// Writes the decisions of a conversation in one transaction. After this they are durable.
-    ///
-    /// # Errors
-    /// It could not be written, or another gateway continued the conversation. Then nothing was written.
-    fn save(
-        &self,
-        conversation: &Conversation,
-        state: &ConversationState,
-        texts: &[(String, String)],
-        now_ms: u64,
-    ) -> Result<(), StoreError>;
+    /// Begins to write the decisions of a conversation in one transaction. Once it is written, its mark says so, and no
+    /// end of this program undoes it; what says so is also safe from an end of the machine. It fails if another gateway
+    /// continued the conversation. Then nothing was written.
+    fn save(&self, saving: Saving) -> Written;
 
-    /// Writes the snapshot of a conversation's folder.
-    ///
-    /// # Errors
-    /// It could not be written.
-    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) -> Result<(), StoreError>;
+    /// Begins to write the snapshot of a conversation's folder.
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot);
+
+    /// Begins to write the record of a request, in place of what was written with the same place before.
+    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> Written;
+
+    /// Waits until everything is written that was begun before, for a limited time.
+    fn flush(&self, time: Duration);
+
+    /// What is wrong with the store, if that was noticed.
+    fn damage(&self) -> Option<String> {
+        None
+    }
 
     /// Writes what is pinned in a conversation, and deletes the snapshot of its folder, which lacks the new pins.
     ///
@@ -90,12 +98,6 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn key_of(&self, conversation: &str) -> Result<Option<ConversationKey>, StoreError>;
-
-    /// Writes the record of a request.
-    ///
-    /// # Errors
-    /// It could not be written.
-    fn save_request(&self, record: &RequestRecord) -> Result<(), StoreError>;
 
     /// The records of one session, or of all, oldest first.
     ///

@@ -1,71 +1,135 @@
 //! Waits for a database from code that is not asynchronous, for a limited time.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::sync::watch;
 
 use super::error::StoreError;
+use super::saving::Written;
 
-/// How long the database is left alone after it did not respond.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait between two looks whether the database is back.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Asks the database whether it is there.
+type Probe = Box<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// A runtime of its own for operations of a database.
 pub(super) struct Waiting {
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
-    away_until: Mutex<Option<Instant>>,
+    state: Arc<State>,
+}
+
+struct State {
+    /// Whether it did not respond within the time. Then everything fails at once until it is back.
+    is_away: AtomicBool,
+    probe: OnceLock<Probe>,
+    /// Operations that were begun and that nobody need wait for.
+    begun: watch::Sender<usize>,
 }
 
 impl Waiting {
     pub(super) fn new() -> Result<Self, StoreError> {
         let builder =
             Builder::new_multi_thread().worker_threads(1).thread_name("contexture-store").enable_all().build();
-        Ok(Self { runtime: Some(builder.map_err(StoreError::Waiting)?), away_until: Mutex::default() })
+        let state = State { is_away: AtomicBool::new(false), probe: OnceLock::new(), begun: watch::Sender::new(0) };
+        Ok(Self { runtime: Some(builder.map_err(StoreError::Waiting)?), state: Arc::new(state) })
+    }
+
+    /// Sets what is asked while the database is away.
+    pub(super) fn probe_with(
+        &self,
+        probe: impl Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync + 'static,
+    ) {
+        // It is set once, when the store is opened.
+        let _ = self.state.probe.set(Box::new(probe));
     }
 
     fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("it is taken only when this is dropped")
     }
 
-    /// Runs an operation and waits for it until the time is up. Afterwards, others fail at once for a moment, so that a
-    /// database that is away does not delay every request.
+    /// Runs an operation and waits for it until the time is up.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         limit: Duration,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        if self.away_until().is_some_and(|until| Instant::now() < until) {
-            return Err(StoreError::Away);
-        }
         let (send, receive) = sync_channel(1);
-        let task = self.runtime().spawn(async move {
+        let limited = limited(self.state.clone(), limit, work);
+        self.runtime().spawn(async move {
             // Nobody receives it once the time is up.
-            let _ = send.send(work.await);
+            let _ = send.send(limited.await);
         });
-        let wait = || receive.recv_timeout(limit);
+        // It ends by itself when the time is up.
+        let wait = || receive.recv().unwrap_or(Err(StoreError::Away));
         // A thread that runs other tasks hands them over first.
         let is_shared = Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-        match if is_shared { tokio::task::block_in_place(wait) } else { wait() } {
-            Ok(done) => done,
-            Err(_) => {
-                task.abort();
-                *self.away_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + PAUSE);
-                Err(StoreError::Away)
-            }
+        if is_shared { tokio::task::block_in_place(wait) } else { wait() }
+    }
+
+    /// Begins an operation that can be waited for.
+    pub(super) fn begin(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
+    ) -> Written {
+        let (writing, written) = Written::pending();
+        let (state, limited) = (self.state.clone(), limited(self.state.clone(), limit, work));
+        state.begun.send_modify(|begun| *begun += 1);
+        self.runtime().spawn(async move {
+            writing.tell(limited.await);
+            state.begun.send_modify(|begun| *begun -= 1);
+        });
+        written
+    }
+
+    /// Waits until everything that was begun has ended, for a limited time.
+    pub(super) fn settle(&self, time: Duration) {
+        let mut begun = self.state.begun.subscribe();
+        let until = Instant::now() + time;
+        // Looking is enough where waiting is not allowed.
+        while *begun.borrow_and_update() > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
 
-    /// Runs an operation that nobody waits for.
-    pub(super) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.runtime().spawn(work);
+/// An operation that fails when the time is up, or at once while the database is away.
+async fn limited<T>(
+    state: Arc<State>,
+    limit: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    if state.is_away.load(Ordering::SeqCst) {
+        return Err(StoreError::Away);
     }
+    match tokio::time::timeout(limit, work).await {
+        Ok(done) => done,
+        Err(_) => {
+            if !state.is_away.swap(true, Ordering::SeqCst) {
+                tokio::spawn(come_back(state));
+            }
+            Err(StoreError::Away)
+        }
+    }
+}
 
-    fn away_until(&self) -> Option<Instant> {
-        *self.away_until.lock().unwrap_or_else(PoisonError::into_inner)
+/// Asks the database from time to time until it responds.
+async fn come_back(state: Arc<State>) {
+    while let Some(probe) = state.probe.get() {
+        tokio::time::sleep(PAUSE).await;
+        if tokio::time::timeout(10 * PAUSE, probe()).await == Ok(true) {
+            break;
+        }
     }
+    state.is_away.store(false, Ordering::SeqCst);
 }
 
 impl Drop for Waiting {

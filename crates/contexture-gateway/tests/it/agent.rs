@@ -27,6 +27,8 @@ pub struct Agent {
     pub has_reminders: bool,
     /// The model of Anthropic that is asked, if it is not the usual one.
     pub model: Option<&'static str>,
+    /// How long the encrypted reasoning of each of the model's turns is, in pieces of about ten bytes.
+    pub reasoning: usize,
     calls: usize,
 }
 
@@ -51,7 +53,16 @@ pub fn numbered(text: &str) -> String {
 impl Agent {
     pub fn new(format: Format, task: &str) -> Self {
         let steps = vec![Step::User(task.to_owned())];
-        Self { format, steps, is_careless: false, session: None, has_reminders: false, model: None, calls: 0 }
+        Self {
+            format,
+            steps,
+            is_careless: false,
+            session: None,
+            has_reminders: false,
+            model: None,
+            reasoning: 20,
+            calls: 0,
+        }
     }
 
     /// A call with what it returned.
@@ -196,7 +207,7 @@ impl Agent {
                     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
                 ),
                 Step::Model { text, calls } => {
-                    input.push(json!({"type": "reasoning", "id": format!("rs_{at}"), "summary": [], "encrypted_content": format!("gAAAA{at}==").repeat(20)}));
+                    input.push(json!({"type": "reasoning", "id": format!("rs_{at}"), "summary": [], "encrypted_content": format!("gAAAA{at}==").repeat(self.reasoning)}));
                     input.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
                     input.extend(calls.iter().map(|(id, name, arguments)| json!({"type": "function_call", "call_id": id, "name": name, "arguments": Self::arguments(arguments, blanks)})));
                 }

@@ -72,7 +72,7 @@ async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
     let requests = agent.requests();
     let mut gateway = Killed::start(&provider.url, &store, &listen).await;
     let client = reqwest::Client::new();
-    let mut killed = 0;
+    let (mut killed, mut answered) = (0, 0);
     let mut at = 0;
     // What the provider first got for a request.
     let mut first: HashMap<usize, String> = HashMap::new();
@@ -91,6 +91,7 @@ async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
             gateway = Killed::start(&provider.url, &store, &listen).await;
         } else {
             assert_eq!(request.await.unwrap().status().as_u16(), 200);
+            answered += 1;
             at += 1;
         }
         for got in &provider.got()[before..] {
@@ -102,11 +103,18 @@ async fn a_repeated_request_gets_the_same_bytes_after_a_kill() {
             let request = client.post(format!("http://{listen}/{KEY}{}", path_of(agent.format)));
             let answer = request.body(agent.request(requests[number], false)).send().await.unwrap();
             assert_eq!(answer.status().as_u16(), 200);
+            answered += 1;
             let got = provider.last().body;
             let sent = first.entry(number).or_insert_with(|| got.clone());
             assert_eq!(*sent, got, "request {number}, repeated after {killed} kills");
             at += 1;
         }
     }
+    // Every request that was answered is on a receipt, also the one before the last kill.
+    drop(gateway);
+    let noted = contexture_gateway::open_store(&store).unwrap().requests(None).unwrap();
+    let ended = noted.iter().filter(|record| !record.is_open).count();
+    assert!(noted.len() >= answered, "{answered} were answered, {} noted, {ended} of them to the end", noted.len());
+    assert!(ended > 0);
     assert!(first.values().any(|body| body.contains("# What you changed")), "something was folded meanwhile");
 }

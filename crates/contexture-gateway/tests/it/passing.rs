@@ -231,3 +231,32 @@ async fn every_chunk_is_passed_on_before_the_next_one_comes() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_header_is_added_that_the_client_did_not_send() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let path = gateway.url().split_once(&gateway.address().to_string()).unwrap().1.to_owned();
+    let body = Agent::new(Format::Messages, "hello").request(1, false);
+    let requests = [
+        format!("POST {path}/v1/messages HTTP/1.1\r\ncontent-length: {}\r\n", body.len()),
+        format!("POST {path}/v1/messages HTTP/1.1\r\naccept: text/event-stream\r\ncontent-length: {}\r\n", body.len()),
+        format!("GET {path}/v1/models HTTP/1.1\r\n"),
+    ];
+    let expected = [None, Some("text/event-stream"), None];
+    for (request, expected) in requests.into_iter().zip(expected) {
+        let mut stream = tokio::net::TcpStream::connect(gateway.address()).await.unwrap();
+        let sent = if request.starts_with("POST") { &*body } else { "" };
+        let head = format!("{request}host: {}\r\nconnection: close\r\nx-own: kept\r\n\r\n", gateway.address());
+        stream.write_all(format!("{head}{sent}").as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        let headers = provider.last().headers;
+        assert_eq!(headers.get("accept").map(|value| value.to_str().unwrap()), expected);
+        let mut names: Vec<&str> = headers.keys().map(|name| name.as_str()).collect();
+        names.retain(|name| !["host", "content-length", "accept", "accept-encoding"].contains(name));
+        assert_eq!(names, ["x-own"]);
+    }
+}

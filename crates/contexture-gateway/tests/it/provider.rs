@@ -90,6 +90,11 @@ impl Provider {
         self.inner.lock().unwrap().window = Some(tokens);
     }
 
+    /// Counts tokens otherwise from now on.
+    pub fn count_by(&self, counting: contexture_gateway::testing::cache::Counting) {
+        self.inner.lock().unwrap().cache = Cache::with_life(300_000).counting(counting);
+    }
+
     /// Accepts whatever comes from now on.
     pub fn be_kind(&self) {
         self.inner.lock().unwrap().is_strict = false;

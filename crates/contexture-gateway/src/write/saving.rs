@@ -1,0 +1,143 @@
+//! What is written about a conversation, and what can be waited for.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use super::error::StoreError;
+use crate::account::bill::Account;
+use crate::conversation::Beginning;
+use crate::conversation::reading::Attached;
+use crate::conversation::state::ConversationState;
+use crate::conversation::stored::{InStore, StoredMark};
+
+/// What is to be written about a conversation: everything small, and what is new of the rest.
+pub struct Saving {
+    /// What identifies it.
+    pub beginning: Beginning,
+    /// 16 bytes for each message of its newest request.
+    pub known: Vec<u8>,
+    /// The message count of each request.
+    pub points: Vec<usize>,
+    /// Its bill.
+    pub account: Account,
+    /// Why nothing is decided any more.
+    pub stopped: Option<String>,
+    /// What is in the store afterwards.
+    pub after: InStore,
+    /// The number of the first of the steps, and of the first of the decisions.
+    pub first: (usize, usize),
+    /// Changes of the plan, as JSON.
+    pub steps: Vec<String>,
+    /// Decisions as JSON, each with the message count of its request.
+    pub decisions: Vec<(usize, String)>,
+    /// Texts that are sent after messages.
+    pub attached: Attached,
+    /// The whole of texts that were shortened, by their hashes.
+    pub texts: Vec<(String, String)>,
+    /// When it was used.
+    pub used_ms: u64,
+    /// Whether it has to outlast an end of the machine, and not only of this program.
+    pub is_synced: bool,
+    /// What tells how much is in the store.
+    pub mark: Arc<StoredMark>,
+}
+
+impl Saving {
+    /// What is new about a conversation.
+    ///
+    /// # Errors
+    /// Something cannot be written as JSON.
+    pub fn new(
+        beginning: &Beginning,
+        state: &ConversationState,
+        texts: Vec<(String, String)>,
+        used_ms: u64,
+    ) -> Result<Self, StoreError> {
+        let (made, stored) = (state.decisions(), state.stored());
+        let first = stored.saved_counts();
+        let steps: Vec<String> =
+            made.steps().iter().skip(first.0).map(serde_json::to_string).collect::<Result<_, _>>()?;
+        let decisions = made.entries().iter().skip(first.1);
+        let decisions: Vec<_> =
+            decisions.map(|entry| (entry.messages, entry.decision.to_stored().to_string())).collect();
+        let after = InStore { version: stored.version(), steps: made.steps().len(), decisions: made.entries().len() };
+        Ok(Self {
+            beginning: beginning.clone(),
+            known: state.seen().to_bytes(),
+            points: made.points().to_vec(),
+            account: *state.billed().account(),
+            stopped: state.health().stopped().map(ToString::to_string),
+            after,
+            first,
+            attached: made.attached().clone(),
+            is_synced: !steps.is_empty() || !decisions.is_empty(),
+            steps,
+            decisions,
+            texts,
+            used_ms,
+            mark: stored.mark().clone(),
+        })
+    }
+
+    /// Whether it may have texts after messages that are not in the store: they come with decisions.
+    pub fn has_attached(&self) -> bool {
+        self.is_synced || self.first == (0, 0)
+    }
+}
+
+/// The place of a request's record in a store.
+#[derive(Debug)]
+pub struct RecordPlace {
+    /// Its name.
+    pub id: String,
+    /// Its number, once it has one.
+    pub number: OnceLock<i64>,
+}
+
+impl RecordPlace {
+    /// A place for the record of a request that begins.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { id: uuid::Uuid::now_v7().simple().to_string(), number: OnceLock::new() })
+    }
+}
+
+/// A write that was begun.
+pub struct Written(Receiver<Result<(), StoreError>>);
+
+/// Tells the outcome of a write.
+pub struct Writing(SyncSender<Result<(), StoreError>>);
+
+impl Written {
+    /// A write, and what tells its outcome.
+    pub fn pending() -> (Writing, Self) {
+        let (send, receive) = sync_channel(1);
+        (Writing(send), Self(receive))
+    }
+
+    /// A write that failed at once.
+    pub fn failed(error: StoreError) -> Self {
+        let (writing, written) = Self::pending();
+        writing.tell(Err(error));
+        written
+    }
+
+    /// Waits until it is written, or until this moment. It is written afterwards nevertheless.
+    ///
+    /// # Errors
+    /// It was not written, or not in time.
+    pub fn wait(&self, until: Instant) -> Result<(), StoreError> {
+        match self.0.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(outcome) => outcome,
+            Err(RecvTimeoutError::Timeout) => Err(StoreError::NotInTime),
+            Err(RecvTimeoutError::Disconnected) => Err(StoreError::Closed),
+        }
+    }
+}
+
+impl Writing {
+    /// Tells the outcome. Nobody need wait for it.
+    pub fn tell(self, outcome: Result<(), StoreError>) {
+        let _ = self.0.send(outcome);
+    }
+}

@@ -1,0 +1,198 @@
+//! Opens the gateway's file beside others that use it, and puts it aside if it is damaged.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::tables::{self, KNOWN_BY, KNOWN_BY_BYTES, VERSION};
+use super::writer::patiently;
+use crate::write::content::FileContent;
+use crate::write::error::StoreError;
+
+/// How long a write waits for another process. Requests do not wait for so long.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// How long a start waits for other processes.
+const STARTING: Duration = Duration::from_secs(20);
+
+/// The largest file that is looked through when it is opened, which takes about a tenth of a second.
+const LOOKED_THROUGH: u64 = 32 << 20;
+
+/// How much of a file is searched for the words of the schema.
+const HEAD: usize = 256 << 10;
+
+/// What to do with a store that is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::write) enum Damaged {
+    /// Rename it, and begin a new one.
+    PutAside,
+    /// Fail.
+    Fail,
+}
+
+/// A file that was opened.
+pub(in crate::write) struct Opened {
+    /// For writing.
+    pub(super) writing: Connection,
+    /// For moving the write-ahead log into the file.
+    pub(super) moving: Connection,
+    /// For reading.
+    pub(super) reading: Connection,
+    /// That a damaged store was put aside.
+    pub(super) note: Option<String>,
+}
+
+/// Opens a file.
+pub(super) fn open(path: &Path, damaged: Damaged) -> Result<Opened, StoreError> {
+    match begin(path) {
+        Err(error) => {
+            let Some(damage) = damage_of(&error).filter(|_| damaged == Damaged::PutAside) else { return Err(error) };
+            let failed = |source| StoreError::Open { path: path.to_owned(), source };
+            let aside = put_aside(path).map_err(failed)?;
+            let note = format!(
+                "the store `{}` was damaged ({damage}): it is kept as `{}`, and a new one was begun",
+                path.display(),
+                aside.display()
+            );
+            tracing::warn!("{note}");
+            Ok(Opened { note: Some(note), ..begin(path)? })
+        }
+        opened => opened,
+    }
+}
+
+fn begin(path: &Path) -> Result<Opened, StoreError> {
+    let fail = |source| StoreError::Open { path: path.to_owned(), source };
+    match FileContent::of(path, KNOWN_BY) {
+        FileContent::Other if was_own(path) => {
+            return Err(StoreError::Damaged("it is no database any more".to_owned()));
+        }
+        FileContent::Other => return Err(StoreError::Foreign(path.to_owned())),
+        FileContent::Nothing | FileContent::Own => {}
+    }
+    if let Some(directory) = path.parent() {
+        make_directory(directory).map_err(fail)?;
+    }
+    make_file(path).map_err(fail)?;
+    let mut writing = connection(path)?;
+    patiently(STARTING, || prepare(&mut writing))?;
+    let size = fs::metadata(path).map_or(0, |file| file.len());
+    if size <= LOOKED_THROUGH {
+        look_through(&writing)?;
+    }
+    Ok(Opened { writing, moving: connection(path)?, reading: connection(path)?, note: None })
+}
+
+/// Makes a connection ready for writing, and the file if it is empty. A file that is ready is not written to, so that
+/// another process that is writing does not matter.
+fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version > VERSION {
+        return Err(StoreError::Newer(version));
+    }
+    if version == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "secure_delete", "ON")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    if version < VERSION {
+        tables::create(connection)?;
+    }
+    Ok(())
+}
+
+/// Fails if the file is not what was written.
+fn look_through(connection: &Connection) -> Result<(), StoreError> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Err(StoreError::Damaged(found));
+    }
+    match tables::damaged_rows(connection, 1)?.1.pop() {
+        Some(row) => Err(StoreError::Damaged(row)),
+        None => Ok(()),
+    }
+}
+
+/// What an error says about damage, if it does.
+pub(super) fn damage_of(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::Damaged(damage) => Some(damage.clone()),
+        StoreError::Unreadable(error) => Some(format!("something in it cannot be read: {error}")),
+        StoreError::Database(
+            error @ (rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)),
+        ) => Some(format!("something in it cannot be read: {error}")),
+        StoreError::Database(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Some(error.to_string()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A connection to a file that exists.
+pub(super) fn connection(path: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Whether a file that is no database was a store of the gateway.
+fn was_own(path: &Path) -> bool {
+    use std::io::Read;
+    let mut head = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    read.is_ok() && head.windows(KNOWN_BY_BYTES.len()).any(|words| words == KNOWN_BY_BYTES)
+}
+
+/// Renames a store, with what belongs to it. Programs that use it go on with it.
+fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let beside = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let names = (0..).map(|n| beside(path, &format!(".damaged-{}", seconds + n)));
+    let aside = names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| beside(path, ".damaged"));
+    fs::rename(path, &aside)?;
+    for end in ["-wal", "-shm"] {
+        match fs::rename(beside(path, end), beside(&aside, end)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(aside)
+}
+
+fn make_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Creates the file before the database does, so that nobody else can ever read it.
+pub(in crate::write) fn make_file(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    drop(file);
+    Ok(())
+}

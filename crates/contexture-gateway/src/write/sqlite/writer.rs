@@ -1,0 +1,356 @@
+//! The one thread that writes to the file. What is begun at the same time is committed together.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use super::tables;
+use crate::conversation::stored::InStore;
+use crate::write::error::StoreError;
+use crate::write::saving::{RecordPlace, Saving, Writing};
+use crate::write::sums::{number, sum};
+
+/// Most writes in one transaction.
+const MOST_TOGETHER: usize = 256;
+
+/// Writes between two looks at the size of the store.
+const WRITES_PER_LOOK: u64 = 500;
+
+/// Most conversations that are deleted in a row while others wait.
+const MOST_DELETED: usize = 8;
+
+/// Bytes of the write-ahead log from which on its content is moved into the file: the four megabytes of SQLite itself.
+const LOG_BYTES: u64 = 4 << 20;
+
+/// Transactions between two looks at the log.
+const COMMITS_PER_LOOK: u64 = 32;
+
+/// Something to write.
+pub(super) enum Job {
+    /// What is new about a conversation.
+    Save(Box<Saving>, Writing),
+    /// The snapshot of a conversation's folder: its id, its messages, its bytes.
+    Snapshot(Arc<str>, usize, Vec<u8>),
+    /// The record of a request.
+    Record(RecordJob, Writing),
+    /// Anything else, which is done by itself.
+    Work(Box<dyn FnOnce(&mut Connection) + Send>),
+}
+
+/// The record of a request that is written.
+pub(super) struct RecordJob {
+    pub(super) place: Arc<RecordPlace>,
+    pub(super) conversation: Option<String>,
+    pub(super) session: String,
+    pub(super) time_ms: u64,
+    pub(super) text: String,
+}
+
+/// The thread that writes. It ends, after everything is written, when this is dropped.
+pub(super) struct Writer {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(connection: Connection, moving: Connection, path: &Path, most: u64) -> std::io::Result<Self> {
+        let (jobs, receive) = channel();
+        let move_log = mover(moving)?;
+        let path = path.to_owned();
+        let mut state = State { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
+        let thread = std::thread::Builder::new().name("contexture-write".to_owned());
+        let thread = thread.spawn(move || state.run(&receive))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Begins to write something, after everything that was begun before.
+    pub(super) fn begin(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // An error means that the thread has ended; whoever waits for the job learns it.
+            let _ = jobs.send(job);
+        }
+    }
+
+    /// Does something with the connection after everything that was begun before, and waits for it.
+    pub(super) fn with<T: Send + 'static>(
+        &self,
+        time: Duration,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        self.begin(Job::Work(Box::new(move |connection| {
+            // Nobody receives it once the time is up.
+            let _ = send.send(work(connection));
+        })));
+        match receive.recv_timeout(time) {
+            Ok(done) => done,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(StoreError::NotInTime),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(StoreError::Closed),
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            // An error means that it panicked, which has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct State {
+    connection: Connection,
+    path: PathBuf,
+    most_bytes: u64,
+    /// Whether every commit is synced.
+    is_full: bool,
+    writes: u64,
+    commits: u64,
+    move_log: SyncSender<()>,
+}
+
+/// What a job became.
+enum Outcome {
+    Saved(Arc<crate::conversation::stored::StoredMark>, InStore),
+    Placed(Arc<RecordPlace>, i64),
+    Nothing,
+}
+
+impl State {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        while let Ok(first) = jobs.recv() {
+            let mut together = Vec::new();
+            let mut next = Some(first);
+            let mut alone = None;
+            while let Some(job) = next.take() {
+                match job {
+                    Job::Work(work) => {
+                        alone = Some(work);
+                        break;
+                    }
+                    job => together.push(job),
+                }
+                if together.len() < MOST_TOGETHER {
+                    next = jobs.try_recv().ok();
+                }
+            }
+            if !together.is_empty() {
+                self.write(together);
+            }
+            if let Some(work) = alone {
+                work(&mut self.connection);
+            }
+            self.tidy();
+        }
+    }
+
+    /// Writes jobs in one transaction, or each by itself if that fails.
+    fn write(&mut self, jobs: Vec<Job>) {
+        match self.transact(&jobs) {
+            Ok(outcomes) => tell(jobs, outcomes),
+            // One of them may be at fault.
+            Err(error) if jobs.len() > 1 && !is_busy(&error) => {
+                for job in jobs {
+                    self.write(vec![job]);
+                }
+            }
+            Err(error) => {
+                let mut error = Some(error);
+                for job in jobs {
+                    let error = error.take().unwrap_or(StoreError::NotInTime);
+                    match job {
+                        Job::Save(saving, writing) => {
+                            if matches!(error, StoreError::Gone) {
+                                // All of it is written next time.
+                                saving.mark.set(InStore::default());
+                            }
+                            writing.tell(Err(error));
+                        }
+                        Job::Record(_, writing) => writing.tell(Err(error)),
+                        Job::Snapshot(..) | Job::Work(_) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        let is_full = jobs.iter().any(|job| matches!(job, Job::Save(saving, _) if saving.is_synced));
+        if is_full != self.is_full {
+            // What is not synced outlasts this program, and is synced with the next commit that is.
+            self.connection.pragma_update(None, "synchronous", if is_full { "FULL" } else { "NORMAL" })?;
+            self.is_full = is_full;
+        }
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut outcomes = Vec::with_capacity(jobs.len());
+        let mut saved: HashMap<Arc<str>, InStore> = HashMap::new();
+        for job in jobs {
+            outcomes.push(match apply(&transaction, job, &mut saved) {
+                Ok(outcome) => Ok(outcome),
+                // These are found before anything is written.
+                Err(error @ (StoreError::Conflict | StoreError::Gone)) => Err(error),
+                Err(error) => return Err(error),
+            });
+        }
+        transaction.commit()?;
+        self.writes += jobs.len() as u64;
+        self.commits += 1;
+        Ok(outcomes)
+    }
+
+    /// Keeps the file and its log small.
+    fn tidy(&mut self) {
+        if self.commits >= COMMITS_PER_LOOK {
+            self.commits = 0;
+            let mut log = self.path.clone().into_os_string();
+            log.push("-wal");
+            if std::fs::metadata(log).is_ok_and(|log| log.len() > LOG_BYTES) {
+                // An error means that it is being moved already.
+                let _ = self.move_log.try_send(());
+            }
+        }
+        if self.writes >= WRITES_PER_LOOK {
+            // If there is more to delete, it goes on after the next write.
+            match shrink(&mut self.connection, self.most_bytes, MOST_DELETED) {
+                Ok(true) | Err(_) => self.writes = 0,
+                Ok(false) => {}
+            }
+        }
+    }
+}
+
+/// Starts the thread that moves the content of the write-ahead log into the file. It syncs both, and no write waits for
+/// that.
+fn mover(connection: Connection) -> std::io::Result<SyncSender<()>> {
+    let (send, receive) = sync_channel::<()>(1);
+    let thread = std::thread::Builder::new().name("contexture-move".to_owned());
+    thread.spawn(move || {
+        while receive.recv().is_ok() {
+            // What cannot be moved now is moved next time.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    })?;
+    Ok(send)
+}
+
+fn apply(
+    transaction: &Transaction<'_>,
+    job: &Job,
+    saved: &mut HashMap<Arc<str>, InStore>,
+) -> Result<Outcome, StoreError> {
+    match job {
+        Job::Save(saving, _) => {
+            let id = &saving.beginning.id;
+            let expected = saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
+            let after = tables::save(transaction, saving, expected)?;
+            saved.insert(id.clone(), after);
+            Ok(Outcome::Saved(saving.mark.clone(), after))
+        }
+        Job::Snapshot(id, messages, bytes) => {
+            let sql = "INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)";
+            transaction.prepare_cached(sql)?.execute(params![&**id, *messages as i64, bytes])?;
+            Ok(Outcome::Nothing)
+        }
+        Job::Record(record, _) => {
+            let RecordJob { place, conversation, session, time_ms, text } = record;
+            let time_ms = *time_ms as i64;
+            let sum = sum(&[session.as_bytes(), &number(time_ms), text.as_bytes()]);
+            let sql = "INSERT OR REPLACE INTO requests (n, conversation, session, time_ms, record, sum)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let place_number = place.number.get();
+            transaction.prepare_cached(sql)?.execute(params![
+                place_number,
+                conversation,
+                session,
+                time_ms,
+                text,
+                sum
+            ])?;
+            Ok(Outcome::Placed(place.clone(), transaction.last_insert_rowid()))
+        }
+        Job::Work(_) => Ok(Outcome::Nothing),
+    }
+}
+
+/// Tells the outcomes of a transaction that was committed.
+fn tell(jobs: Vec<Job>, outcomes: Vec<Result<Outcome, StoreError>>) {
+    for (job, outcome) in jobs.into_iter().zip(outcomes) {
+        let outcome = outcome.map(|outcome| match outcome {
+            Outcome::Saved(mark, after) => mark.set(after),
+            Outcome::Placed(place, number) => {
+                // It keeps its first one.
+                let _ = place.number.set(number);
+            }
+            Outcome::Nothing => {}
+        });
+        match job {
+            Job::Save(saving, writing) => {
+                if matches!(outcome, Err(StoreError::Gone)) {
+                    saving.mark.set(InStore::default());
+                }
+                writing.tell(outcome);
+            }
+            Job::Record(_, writing) => writing.tell(outcome),
+            Job::Snapshot(..) | Job::Work(_) => {}
+        }
+    }
+}
+
+/// Deletes the least recently used conversations until the store has at most so many bytes, but not more than `most` of
+/// them. Returns whether it is small enough.
+pub(super) fn shrink(connection: &mut Connection, bytes: u64, most: usize) -> Result<bool, StoreError> {
+    let mut deleted = 0;
+    while used_bytes(connection)? > bytes {
+        if deleted == most {
+            return Ok(false);
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "SELECT id FROM conversations ORDER BY used_ms LIMIT 1";
+        let oldest = transaction.prepare_cached(sql)?.query_row([], |row| row.get::<_, String>(0));
+        let Ok(oldest) = oldest else { return Ok(true) };
+        tables::delete(&transaction, Some(&oldest))?;
+        transaction.commit()?;
+        give_back(connection)?;
+        deleted += 1;
+    }
+    Ok(true)
+}
+
+/// Gives the pages that are not used any more back to the file system, as far as the file was made for it. Others are
+/// used again. It takes as long as there are pages.
+pub(super) fn give_back(connection: &Connection) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
+}
+
+/// Whether another program writes to the file.
+pub(super) fn is_busy(error: &StoreError) -> bool {
+    let StoreError::Database(error) = error else { return false };
+    matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+}
+
+/// Does something again while another program is in the way, for a limited time.
+pub(super) fn patiently<T>(time: Duration, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let until = Instant::now() + time;
+    loop {
+        match work() {
+            Err(error) if is_busy(&error) && Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
+        }
+    }
+}
