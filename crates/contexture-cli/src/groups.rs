@@ -3,8 +3,9 @@
 use crate::terminal::{Screen, TextStyle};
 
 /// The groups with their commands, what most people need first.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run your agent", &["run", "doctor", "receipts", "status", "inspect", "serve", "show", "forget", "models"]),
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Run your agent", &["run", "doctor", "receipts", "status", "inspect", "pause", "resume"]),
+    ("Keep a gateway", &["install", "uninstall", "serve", "show", "forget", "models"]),
     ("Look at recorded sessions", &["replay", "compare", "import", "window"]),
     ("Talk, and remember", &["chat", "memory", "mcp", "layers"]),
     ("Set up", &["config", "store", "completions"]),
