@@ -20,6 +20,11 @@ pub(super) fn cannot_start(error: StartError) -> Failure {
         StartError::Store(StoreError::Foreign(_)) => failure.hint("name another file with --store"),
         StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
         StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),
+        // Small systems, such as containers, often come without certificates.
+        StartError::Client(_) => failure.hint(
+            "providers are checked with the certificates of the system: install the package `ca-certificates`, or name a \
+             file of certificates with SSL_CERT_FILE",
+        ),
         _ => failure,
     }
 }

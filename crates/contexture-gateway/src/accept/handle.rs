@@ -44,7 +44,7 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     let (parts, body) = incoming.into_parts();
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
     if health::is_asked(&parts.method, parts.uri.path()) && is_local(&shared, &parts.headers, &parts.uri) {
-        return health::respond(&shared, parts.uri.path()).await;
+        return shared.readiness.respond(shared.store.as_ref(), parts.uri.path()).await;
     }
     // Before anything else: who has no key learns nothing else, and nothing else is done for him.
     let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {

@@ -10,7 +10,6 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio::sync::Mutex;
 
-use crate::shared::Shared;
 use crate::write::Store;
 
 /// The gateway responds.
@@ -33,20 +32,6 @@ pub(crate) fn is_asked(method: &Method, path: &str) -> bool {
     matches!(*method, Method::GET | Method::HEAD) && matches!(path, HEALTH | READY)
 }
 
-/// Responds to such a request.
-pub(crate) async fn respond(shared: &Shared, path: &str) -> Response<Body> {
-    let (status, text) = match path == HEALTH || shared.readiness.is_ready(shared.store.as_ref()).await {
-        true => (StatusCode::OK, "ok\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the store does not respond\n"),
-    };
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
 /// What is known of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
@@ -55,6 +40,20 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
+    /// Responds to a request for one of the two routes.
+    pub(crate) async fn respond(&self, store: Option<&Arc<dyn Store>>, path: &str) -> Response<Body> {
+        let (status, text) = match path == HEALTH || self.is_ready(store).await {
+            true => (StatusCode::OK, "ok\n"),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "the store does not respond\n"),
+        };
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+
     /// Whether the store can be read. It is asked by one at a time, and at most once a second.
     async fn is_ready(&self, store: Option<&Arc<dyn Store>>) -> bool {
         let Some(store) = store.cloned() else { return true };
