@@ -181,7 +181,7 @@ fn responses_events(model: &str) -> Vec<Value> {
         event[name] = value;
         event
     };
-    vec![
+    let mut events = vec![
         json!({"type": "response.created", "response": responded(model, json!([]))}),
         json!({"type": "response.output_item.added", "output_index": 0, "item": spoken(false)}),
         with("response.content_part.added", "part", part("")),
@@ -190,5 +190,10 @@ fn responses_events(model: &str) -> Vec<Value> {
         with("response.content_part.done", "part", part("ok")),
         json!({"type": "response.output_item.done", "output_index": 0, "item": spoken(true)}),
         json!({"type": "response.completed", "response": responded(model, json!([spoken(true)]))}),
-    ]
+    ];
+    // Some clients read nothing without it.
+    for (at, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = json!(at);
+    }
+    events
 }
