@@ -51,4 +51,4 @@ pub use page::page;
 pub use resolved::{Config, Flag, Resolved, Sources, resolve};
 pub use row::{Command, Fallback, SetBy, SettingKey, SettingRow, VARIABLE_PREFIX};
 pub use setting::Setting;
-pub use variables::FILE_VARIABLE;
+pub use variables::{FILE_VARIABLE, GATEWAY_VARIABLE};

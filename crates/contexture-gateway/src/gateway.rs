@@ -20,6 +20,7 @@ use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
 use crate::options::Options;
 use crate::send::prepare_tls;
+use crate::send::tls::ExtraRoots;
 use crate::shared::{Diagnosing, Shared};
 use crate::start_error::StartError;
 use crate::watch::StartedGateway;
@@ -73,7 +74,7 @@ impl Gateway {
         let shared = Arc::new(Shared {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
             session: Session::new(id, store.clone()),
-            client: client()?,
+            client: client(&options.extra_roots)?,
             access,
             refused: AtomicU64::new(0),
             store,
@@ -166,11 +167,12 @@ async fn leads_to(url: &str, address: SocketAddr) -> bool {
     found.into_iter().any(is_own)
 }
 
-fn client() -> Result<reqwest::Client, reqwest::Error> {
+fn client(roots: &ExtraRoots) -> Result<reqwest::Client, reqwest::Error> {
     prepare_tls();
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .pool_idle_timeout(IDLE)
         .tcp_nodelay(true)
+        .tls_certs_merge(roots.certificates())
         .build()
 }

@@ -35,6 +35,7 @@ pub use account::{day, models};
 pub use gateway::Gateway;
 pub use options::Options;
 pub use send::prepare_tls;
+pub use send::tls::ExtraRoots;
 pub use send::upstream::Upstreams;
 pub use simulate::answerer;
 pub use start_error::StartError;

@@ -13,6 +13,7 @@ use contexture::tokens::{Estimate, TokenCounter};
 use crate::accept::access::AccessKey;
 use crate::accept::serving::HEADER_TIME;
 use crate::account::models::Models;
+use crate::send::tls::ExtraRoots;
 use crate::send::upstream::Upstreams;
 use crate::watch::Watcher;
 
@@ -30,6 +31,8 @@ const STORE_BYTES: u64 = 1 << 30;
 pub struct Options {
     /// Where requests are sent.
     pub upstreams: Upstreams,
+    /// Certificates that are trusted besides those of the system, when requests are sent.
+    pub extra_roots: ExtraRoots,
     /// Who may use the gateway; without any, a fresh key is made. With several, what is kept is kept by key, and no file
     /// of this machine is read.
     pub keys: Vec<AccessKey>,
@@ -72,6 +75,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             upstreams: Upstreams::default(),
+            extra_roots: ExtraRoots::default(),
             keys: Vec::new(),
             header_time: HEADER_TIME,
             budget: None,

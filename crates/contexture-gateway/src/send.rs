@@ -1,7 +1,7 @@
 //! Sends a request to its provider, and forwards the response.
 
 pub mod upstream;
-mod tls;
+pub mod tls;
 pub(crate) mod passing;
 pub(crate) mod exchange;
 

@@ -31,6 +31,9 @@ pub(super) struct Agent {
     /// Variables that it gets.
     #[serde(default)]
     pub(super) set: BTreeMap<String, String>,
+    /// Variables that it gets unless the user has set them.
+    #[serde(default)]
+    unless_set: BTreeMap<String, String>,
     /// Arguments that it gets before the user's.
     #[serde(default)]
     arguments: Vec<String>,
@@ -52,12 +55,75 @@ pub(super) struct Agent {
     /// A variable without which nobody knows where its requests go.
     #[serde(default)]
     needs: Option<String>,
-    /// Arguments with which it asks one question.
+    /// How it asks one question.
     #[serde(default, rename = "try")]
-    pub(super) trial: Vec<String>,
+    trial: Trial,
+    /// How its own settings point it at a gateway for good.
+    #[serde(default)]
+    install: Option<Install>,
     /// What to look at if nothing of it is seen.
     #[serde(default)]
     pub(super) hint: Option<String>,
+}
+
+/// How an agent's own settings point it at a gateway for good.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Install {
+    /// The file; the first one that is there counts, or the first.
+    #[serde(default)]
+    pub(super) files: Vec<String>,
+    /// The settings, by their names.
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    /// Settings that are written unless the first part of their name is there already, as for a status line.
+    #[serde(default)]
+    unless_there: BTreeMap<String, String>,
+    /// Settings that are written unless they are there already.
+    #[serde(default)]
+    unless_set: BTreeMap<String, String>,
+    /// Why it has no such settings.
+    #[serde(default)]
+    cannot: Option<String>,
+    /// What else a user should know.
+    #[serde(default)]
+    note: Option<String>,
+}
+
+impl Install {
+    /// The settings to write, if `is_there` says which are there already.
+    pub(super) fn wanted(&self, is_there: impl Fn(&str) -> bool) -> Vec<(&String, &String)> {
+        let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let kept = self.unless_set.iter().filter(|(name, _)| !is_there(name));
+        let absent = self.unless_there.iter().filter(|(name, _)| !is_there(&first(name)));
+        self.set.iter().chain(kept).chain(absent).collect()
+    }
+}
+
+/// How an agent asks one question and ends.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trial {
+    #[serde(default)]
+    arguments: Vec<String>,
+    /// Variables that it gets besides, unless the user has set them.
+    #[serde(default)]
+    unless_set: BTreeMap<String, String>,
+    /// Arguments that it gets besides, if it has no setting of its own: the first that fits.
+    #[serde(default)]
+    or: Vec<TrialArguments>,
+    /// Whether the user has such a setting.
+    #[serde(default)]
+    unless: Vec<Source>,
+}
+
+/// Arguments of a trial that need a key.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrialArguments {
+    /// The variable with the key.
+    variable: String,
+    arguments: Vec<String>,
 }
 
 /// A file of ours in a directory of the agent's.
@@ -86,6 +152,9 @@ struct Address {
     upstream: Upstream,
     /// The first one that is set counts.
     from: Vec<Source>,
+    /// Where requests go if none is set, for an agent of a provider of its own.
+    #[serde(default)]
+    usual: Option<String>,
 }
 
 /// Something that decides where requests go.
@@ -118,12 +187,14 @@ pub(super) struct Destination {
     pub(super) upstreams: Upstreams,
     /// Whether the agent has settings that beat variables.
     is_beaten: bool,
+    /// What may keep its requests from the gateway, in sentences.
+    pub(super) doubts: Vec<String>,
 }
 
 impl Destination {
-    /// Addresses that somebody has named, whatever the agent's settings say.
-    pub(super) fn given(upstreams: Upstreams) -> Self {
-        Self { upstreams, is_beaten: false }
+    /// The same with other addresses.
+    pub(super) fn map_upstreams(self, change: impl FnOnce(Upstreams) -> Upstreams) -> Self {
+        Self { upstreams: change(self.upstreams), ..self }
     }
 }
 
@@ -174,7 +245,11 @@ impl Agent {
     /// # Errors
     /// It is configured in a way that cannot be served, or nobody knows where its requests go.
     pub(super) fn destination(&self, usual: Upstreams, around: &Surroundings<'_>) -> Result<Destination, Failure> {
-        self.check_choices(around)?;
+        for choice in &self.choice {
+            if let Some(sentence) = self.unserved(choice, around)? {
+                return Err(Failure::usage(sentence).hint(OTHERWISE));
+            }
+        }
         let (mut upstreams, mut is_beaten, mut is_known) = (usual, false, false);
         for address in &self.address {
             if let Some((source, url)) = first(&address.from, around)? {
@@ -182,6 +257,8 @@ impl Agent {
                 address.upstream.set(&mut upstreams, &url);
                 is_beaten |= source.beats;
                 is_known = true;
+            } else if let Some(url) = &address.usual {
+                address.upstream.set(&mut upstreams, url);
             }
         }
         match &self.needs {
@@ -190,8 +267,30 @@ impl Agent {
                 let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
                 Err(failure.hint(format!("set `{name}` to the address of its provider, or pass --upstream{hint}")))
             }
-            _ => Ok(Destination { upstreams, is_beaten }),
+            _ => Ok(Destination { upstreams, is_beaten, doubts: Vec::new() }),
         }
+    }
+
+    /// The same, if the user says where requests go. Nothing is refused then, but what may keep them from the gateway
+    /// all the same is said.
+    pub(super) fn destination_given(&self, upstreams: Upstreams, around: &Surroundings<'_>) -> Destination {
+        let mut doubts = Vec::new();
+        for choice in &self.choice {
+            match self.unserved(choice, around) {
+                Ok(sentence) => doubts.extend(sentence),
+                Err(failure) => doubts.push(failure.sentence().to_owned()),
+            }
+        }
+        let mut is_beaten = false;
+        for address in &self.address {
+            match first(&address.from, around) {
+                Ok(found) => is_beaten |= found.is_some_and(|(source, _)| source.beats),
+                Err(failure) => doubts.push(failure.sentence().to_owned()),
+            }
+        }
+        doubts.sort_unstable();
+        doubts.dedup();
+        Destination { upstreams, is_beaten, doubts }
     }
 
     /// The same, if nothing is sent to a provider: nothing is needed.
@@ -199,20 +298,60 @@ impl Agent {
         Self { needs: None, ..self.clone() }.destination(Upstreams::default(), around)
     }
 
-    /// Refuses what would not reach the gateway, or not with the right provider after it.
-    fn check_choices(&self, around: &Surroundings<'_>) -> Result<(), Failure> {
-        for choice in &self.choice {
-            let Some((source, value)) = first(&choice.from, around)? else { continue };
-            let is_served = |served: &String| match served.strip_suffix('*') {
-                Some(start) => value.starts_with(start),
-                None => value == *served,
-            };
-            if !choice.served.iter().any(is_served) {
-                let sentence = format!("`{}` has {} set to `{value}`, {}", self.name, source.name(), choice.why);
-                return Err(Failure::usage(sentence).hint(OTHERWISE));
+    /// Why a choice of the user's keeps requests from the gateway, or from the right provider after it.
+    fn unserved(&self, choice: &Choice, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+        let Some((source, value)) = first(&choice.from, around)? else { return Ok(None) };
+        let is_served = |served: &String| match served.strip_suffix('*') {
+            Some(start) => value.starts_with(start),
+            None => value == *served,
+        };
+        let is_any = choice.served.iter().any(is_served);
+        Ok((!is_any).then(|| format!("`{}` has {} set to `{value}`, {}", self.name, source.name(), choice.why)))
+    }
+
+    /// How its own settings point it at a gateway for good.
+    ///
+    /// # Errors
+    /// It is not known, or has no settings for that.
+    pub(super) fn installed_by(&self) -> Result<&Install, Failure> {
+        self.check_pointed()?;
+        let run = || format!("start it with `contexture run {}`", self.name);
+        match &self.install {
+            Some(Install { cannot: Some(why), .. }) => {
+                Err(Failure::work(format!("`{}` cannot be installed: {why}", self.name)).hint(run()))
+            }
+            Some(install) => Ok(install),
+            None => {
+                let failure =
+                    Failure::work(format!("`{}` cannot be installed: it reads no address from a file", self.name));
+                Err(failure.hint(run()))
             }
         }
-        Ok(())
+    }
+
+    /// What a user should know of its installation.
+    pub(super) fn install_note(&self) -> Option<&str> {
+        self.install.as_ref()?.note.as_deref()
+    }
+
+    /// The arguments with which it asks one question.
+    ///
+    /// # Errors
+    /// A file of its settings cannot be understood.
+    pub(super) fn question(&self, around: &Surroundings<'_>) -> Result<Vec<String>, Failure> {
+        let mut arguments = self.trial.arguments.clone();
+        if first(&self.trial.unless, around)?.is_none() {
+            let is_set = |name: &str| (around.variable)(name).is_some_and(|value| !value.is_empty());
+            let found = self.trial.or.iter().find(|or| is_set(&or.variable));
+            arguments.extend(found.into_iter().flat_map(|or| or.arguments.iter().cloned()));
+        }
+        Ok(arguments)
+    }
+
+    /// The variables that it gets besides for one question.
+    pub(super) fn variables_for_question(&self, around: &Surroundings<'_>) -> Vec<(String, String)> {
+        let own = self.trial.unless_set.iter().filter(|(name, _)| (around.variable)(name).is_none());
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Its variables and arguments for a gateway at an address.
@@ -240,8 +379,10 @@ impl Agent {
             own.write(&directory.join(placed.name.replace("{id}", &id)), &placed.text.replace("{url}", url))?;
         }
         let fill = |text: &String| text.replace("{files}", &directory.display().to_string()).replace("{id}", &id);
+        let is_unset = |(name, _): &(&String, &String)| (around.variable)(name).is_none();
+        let set = self.set.iter().chain(self.unless_set.iter().filter(is_unset));
         Ok(Pointed {
-            set: self.set.iter().map(|(name, value)| (name.clone(), fill(value).replace("{url}", url))).collect(),
+            set: set.map(|(name, value)| (name.clone(), fill(value).replace("{url}", url))).collect(),
             // Every user of the machine can read arguments, so the address with its key is never in them.
             arguments: self.arguments.iter().chain(&beaten.arguments).map(fill).collect(),
             _files: own,

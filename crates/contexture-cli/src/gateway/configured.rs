@@ -33,7 +33,7 @@ pub(super) struct Source {
     file: Option<String>,
     #[serde(default)]
     key: String,
-    /// An argument with a value, in all its spellings.
+    /// An argument with a value, in all its spellings. With a key, the value is a file of settings, or settings in JSON.
     #[serde(default)]
     argument: Option<Vec<String>>,
     /// What the value of the argument begins with, if it counts.
@@ -57,7 +57,8 @@ impl Source {
             return Ok((around.variable)(name).filter(|value| !value.trim().is_empty()));
         }
         if let Some(names) = &self.argument {
-            return Ok(argument(around.arguments, names, &self.after));
+            let value = argument(around.arguments, names, &self.after);
+            return if self.key.is_empty() { Ok(value) } else { self.value_in(value, around) };
         }
         if let Some(flag) = &self.flag {
             return Ok(around.arguments.contains(flag).then(|| "on".to_owned()));
@@ -67,10 +68,24 @@ impl Source {
         Ok(looked_up(&settings, &self.key).filter(|value| !value.trim().is_empty()))
     }
 
+    /// The value of the key in settings that an argument has or names.
+    fn value_in(&self, given: Option<String>, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+        let Some(given) = given else { return Ok(None) };
+        let settings = match given.trim_start().starts_with('{') {
+            true => serde_json::from_str(&given).ok(),
+            false => {
+                let path = around.directory.join(&given);
+                settings_of(&path).map_err(|why| unreadable(&path, &why))?
+            }
+        };
+        Ok(settings.and_then(|settings| looked_up(&settings, &self.key)).filter(|value| !value.trim().is_empty()))
+    }
+
     /// Its name, for people.
     pub(super) fn name(&self) -> String {
         match (&self.variable, &self.argument, &self.flag, &self.file) {
             (Some(name), ..) | (_, _, Some(name), _) => format!("`{name}`"),
+            (_, Some(names), ..) if !self.key.is_empty() => format!("`{}` in `{}`", self.key, names[0]),
             (_, Some(names), ..) => format!("`{} {}`", names[0], self.after).replace(" `", "`"),
             (.., Some(file)) => format!("`{}` in `{}`", self.key, plain(file)),
             _ => String::new(),
@@ -146,18 +161,46 @@ fn settings_of(path: &Path) -> Result<Option<Value>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    let kind = path.extension().and_then(|extension| extension.to_str()).unwrap_or("env");
-    let read = match kind {
-        "toml" => toml::from_str(&text).map_err(|error| error.message().to_owned()),
-        "yaml" | "yml" => yaml::read(&text),
-        "json" | "jsonc" if text.trim().is_empty() => Ok(Value::Null),
-        "json" | "jsonc" => {
-            let plain = || serde_json::from_str(&without_comments(&text));
-            serde_json::from_str(&text).or_else(|_| plain()).map_err(|error| error.to_string())
+    parsed(Syntax::of(path), &text).map(Some)
+}
+
+/// How settings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// JSON, in which some agents allow comments.
+    Json,
+    /// TOML.
+    Toml,
+    /// YAML.
+    Yaml,
+    /// A variable in each line.
+    Variables,
+}
+
+impl Syntax {
+    /// That of a file, by its name.
+    pub(super) fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => Self::Toml,
+            Some("yaml" | "yml") => Self::Yaml,
+            Some("json" | "jsonc") => Self::Json,
+            _ => Self::Variables,
         }
-        _ => Ok(of_variables(&text)),
-    };
-    read.map(Some)
+    }
+}
+
+/// The settings in a text.
+pub(super) fn parsed(syntax: Syntax, text: &str) -> Result<Value, String> {
+    match syntax {
+        Syntax::Toml => toml::from_str(text).map_err(|error| error.message().to_owned()),
+        Syntax::Yaml => yaml::read(text),
+        Syntax::Json if text.trim().is_empty() => Ok(Value::Null),
+        Syntax::Json => {
+            let plain = || serde_json::from_str(&without_comments(text));
+            serde_json::from_str(text).or_else(|_| plain()).map_err(|error| error.to_string())
+        }
+        Syntax::Variables => Ok(of_variables(text)),
+    }
 }
 
 /// The values of a file of variables.

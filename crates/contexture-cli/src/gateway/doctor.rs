@@ -8,16 +8,21 @@ use std::time::Duration;
 use clap::Args;
 use contexture_gateway::answerer::Answerer;
 use contexture_gateway::{Gateway, Options, RequestRecord, Upstreams};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use super::agents::Agent;
 use super::configured::Surroundings;
+use super::words::Words;
 use crate::failure::Failure;
+
+/// How long an agent may go on after it was answered: some ask for more than one word.
+const ENOUGH: Duration = Duration::from_secs(10);
 
 /// Check that an agent's requests reach the gateway
 ///
 /// The agent is started with one question and a local provider that always responds with one word. Nothing is sent
-/// to the real provider, and nothing is billed.
+/// to the real provider, and nothing is billed. It fails unless a request to a model was seen and answered; what the
+/// agent said is printed.
 #[derive(Args)]
 pub struct Doctor {
     /// A variable for the agent, as in `run`
@@ -34,38 +39,82 @@ pub struct Doctor {
     arguments: Vec<String>,
 }
 
+/// What was seen of an agent.
+struct Seen {
+    /// How it ended.
+    ended: String,
+    /// What it said.
+    words: String,
+    /// How many requests to a model were answered.
+    answered: usize,
+    /// How many requests came without the gateway's key.
+    refused: u64,
+    records: Vec<RequestRecord>,
+}
+
 /// Carries out the command.
 ///
 /// # Errors
-/// The agent is not installed, or no request of it was seen.
+/// The agent is not installed, or no request of it to a model was seen and answered.
 pub fn run(command: &Doctor) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
-    let (told, records) = runtime.block_on(tried(command, &agent))?;
+    let seen = runtime.block_on(tried(command, &agent))?;
     runtime.shutdown_background();
-    if records.is_empty() {
-        let failure = Failure::work(format!("no request of `{}` was seen by the gateway ({told})", agent.name));
-        return Err(match &agent.hint {
-            Some(hint) => failure.hint(hint.clone()),
-            None => failure.hint("look up how it is told the address of its provider, and pass that with --set"),
-        });
+    if seen.answered == 0 {
+        // What the agent says is usually the reason.
+        io::stderr().write_all(said(&agent, &seen).as_bytes())?;
+        return Err(unseen(&agent, &seen));
     }
-    let mut text = format!("`{}` reaches the gateway ({told})\n", agent.name);
-    for record in &records {
-        let format = record.format.map_or("unknown", |format| format.name());
+    let mut text = format!("`{}` reaches the gateway ({})\n", agent.name, seen.ended);
+    for record in &seen.records {
+        let format = record.format.map_or("another format", |format| format.name());
+        let model = if record.model.is_empty() { String::new() } else { format!(", model {}", record.model) };
         let why = record.passed.as_deref().map(|why| format!("; passed through, because {why}")).unwrap_or_default();
-        text.push_str(&format!("  {format}, model {}, status {}{why}\n", record.model, record.status));
+        text.push_str(&format!("  {format}{model}, status {}{why}\n", record.status));
     }
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    Ok(io::stdout().write_all((text + &said(&agent, &seen)).as_bytes())?)
 }
 
-async fn tried(command: &Doctor, agent: &Agent) -> Result<(String, Vec<RequestRecord>), Failure> {
+/// What the agent said.
+fn said(agent: &Agent, seen: &Seen) -> String {
+    match seen.words.is_empty() {
+        true => format!("`{}` said nothing\n", agent.name),
+        false => format!("`{}` said:\n{}", agent.name, seen.words),
+    }
+}
+
+/// Why the route is not proved, with what to look at.
+fn unseen(agent: &Agent, seen: &Seen) -> Failure {
+    let Seen { ended, refused, records, .. } = seen;
+    let name = &agent.name;
+    if *refused > 0 {
+        let failure = Failure::work(format!("{refused} requests of `{name}` came without the gateway's key ({ended})"));
+        return failure.hint(
+            "an agent that drops the path of its address cannot be used, unless it can send the header `x-contexture-key`",
+        );
+    }
+    let failure = Failure::work(match records.len() {
+        0 => format!("no request of `{name}` was seen by the gateway ({ended})"),
+        count => {
+            format!("{count} requests of `{name}` were seen by the gateway, but none that a model answered ({ended})")
+        }
+    });
+    match (&agent.hint, seen.words.is_empty()) {
+        (Some(hint), _) => failure.hint(hint.clone()),
+        (None, false) => failure.hint(format!("what `{name}` said above may be the reason: is it logged in?")),
+        (None, true) => failure.hint("look up how it is told the address of its provider, and pass that with --set"),
+    }
+}
+
+async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
     let here = env::current_dir().unwrap_or_default();
     let variable = |name: &str| env::var(name).ok();
     let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
     // Where requests would go does not matter here, but whether they would reach the gateway.
     let destination = agent.destination_if_known(&around)?;
+    let arguments = if command.arguments.is_empty() { agent.question(&around)? } else { command.arguments.clone() };
     let answerer = Answerer::start().await?;
     let upstreams =
         Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()), ..Upstreams::default() };
@@ -74,25 +123,71 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<(String, Vec<RequestRe
     let pointed = agent
         .pointed_at(&gateway.url(), &destination, &around)
         .map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
-    let arguments = if command.arguments.is_empty() { &agent.trial } else { &command.arguments };
-    let mut child = Command::new(&agent.command)
+    let mut child = in_its_own_group(Command::new(&agent.command))
         .args(&pointed.arguments)
-        .args(arguments)
+        .args(&arguments)
+        .envs(agent.variables_for_question(&around))
         .envs(pointed.set.iter().cloned())
         .env("NO_PROXY", "127.0.0.1,localhost")
         .env("no_proxy", "127.0.0.1,localhost")
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| {
             let failure = Failure::work(format!("start `{}`: {error}", agent.command));
             failure.hint("is it installed, and on the PATH?")
         })?;
-    let told = match tokio::time::timeout(Duration::from_secs(command.seconds), child.wait()).await {
-        Ok(status) => format!("it ended with {}", status?),
-        Err(_) => format!("it was still running after {} s", command.seconds),
-    };
-    Ok((told, gateway.stop().await))
+    let words = Words::of(&mut child);
+    let ended = ended(&mut child, &answerer, Duration::from_secs(command.seconds)).await?;
+    let (words, refused) = (words.finish().await, gateway.refused());
+    let key = gateway.url();
+    let key = key.rsplit('/').next().unwrap_or_default();
+    let words = words.replace(key, "(key)");
+    Ok(Seen { ended, words, answered: answerer.answered(), refused, records: gateway.stop().await })
 }
+
+/// Waits for an agent, for a limited time; some never end by themselves.
+async fn ended(child: &mut Child, answerer: &Answerer, most: Duration) -> Result<String, Failure> {
+    let enough = async {
+        answerer.first_answer().await;
+        tokio::time::sleep(ENOUGH).await;
+    };
+    let ended = tokio::select! {
+        status = child.wait() => format!("it ended with {}", status?),
+        () = enough => format!("it was still running {} s after it was answered", ENOUGH.as_secs()),
+        () = tokio::time::sleep(most) => format!("it was still running after {} s", most.as_secs()),
+        _ = tokio::signal::ctrl_c() => {
+            kill_group(child);
+            return Err(Failure::work("interrupted"));
+        }
+    };
+    kill_group(child);
+    Ok(ended)
+}
+
+/// A command whose programs can be ended with it.
+#[cfg(unix)]
+fn in_its_own_group(mut command: Command) -> Command {
+    command.process_group(0);
+    command
+}
+
+#[cfg(not(unix))]
+fn in_its_own_group(command: Command) -> Command {
+    command
+}
+
+/// Ends what an agent has started, and itself.
+#[cfg(unix)]
+fn kill_group(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+        // An error means that all of it has ended.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_: &Child) {}

@@ -9,8 +9,10 @@ use contexture_gateway::{Options, Upstreams};
 use contexture_inspect::{InspectServer, inspector_of_gateway};
 
 use super::place::StoreFlag;
+use super::roots::extra_roots;
 use super::start::cannot_start;
 use crate::config::{ConfigFlags, OfGateway};
+use crate::environment;
 use crate::failure::Failure;
 
 /// The flags of a gateway.
@@ -59,8 +61,13 @@ impl GatewayFlags {
 
     /// What a gateway is told: by flags, else by the configuration.
     pub(super) fn options(&self, config: &Config, upstreams: Upstreams) -> Result<Options, Failure> {
+        let (extra_roots, warnings) = extra_roots(environment::variable);
+        for warning in warnings {
+            eprintln!("contexture: warning: {warning}");
+        }
         Ok(Options {
             upstreams,
+            extra_roots,
             budget: self.budget.or(config.get(&keys::GATEWAY_BUDGET)),
             observe: self.observe,
             diagnose: self.diagnose,

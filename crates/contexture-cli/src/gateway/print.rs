@@ -72,8 +72,7 @@ fn tokens(receipt: &Receipt, is_watching: bool) -> Vec<String> {
     if let Some(would) = receipt.would_send.filter(|_| is_watching) {
         lines.push(format!("  would send {} tokens by our own count, if it did more than watch", thousands(would)));
     }
-    let share = receipt.saved_share();
-    let less = if share >= 0.0 { format!("{} less", percent(share)) } else { format!("{} more", percent(-share)) };
+    let less = less_or_more(receipt.saved_share());
     let dollars = receipt
         .dollars
         .map_or(String::new(), |(paid, through)| format!("; ${paid:.2} against ${through:.2}, output included"));
@@ -144,6 +143,12 @@ fn percent(share: f64) -> String {
 
 fn ms(us: u64) -> String {
     format!("{:.1}", us as f64 / 1_000.0)
+}
+
+/// What is saved, as a share of pass-through's bill, in words.
+pub(super) fn less_or_more(share: f64) -> String {
+    // What rounds to nothing is not called more.
+    if share > -0.005 { format!("{} less", percent(share.max(0.0))) } else { format!("{} more", percent(-share)) }
 }
 
 /// A number in groups of three digits.

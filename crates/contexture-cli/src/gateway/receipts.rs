@@ -9,7 +9,7 @@ use contexture_gateway::{Receipt, RequestRecord};
 use serde_json::json;
 
 use super::place::StoreFlag;
-use super::print::{self, thousands};
+use super::print::{self, less_or_more, thousands};
 use crate::failure::Failure;
 use crate::table::{Align, TextTable};
 
@@ -79,7 +79,7 @@ fn name_of(by: By, record: &RequestRecord) -> String {
 }
 
 fn table(receipts: &[(String, Receipt)]) -> String {
-    let titles = ["", "requests", "came", "sent", "billed", "pass-through", "less", "folds"];
+    let titles = ["", "requests", "came", "sent", "billed", "pass-through", "", "folds"];
     let mut table =
         TextTable::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
     for (name, receipt) in receipts {
@@ -90,7 +90,7 @@ fn table(receipts: &[(String, Receipt)]) -> String {
             thousands(receipt.sent),
             thousands(receipt.billed as u64),
             thousands(receipt.passed_through as u64),
-            format!("{:.0} %", receipt.saved_share() * 100.0),
+            less_or_more(receipt.saved_share()),
             receipt.folds.len().to_string(),
         ]);
     }

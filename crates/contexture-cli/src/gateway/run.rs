@@ -9,19 +9,22 @@ use clap::Args;
 use contexture_gateway::{Gateway, Options, Receipt};
 use tokio::process::Command;
 
-use super::agents::{Agent, Destination, Pointed};
+use super::agents::{Agent, Pointed};
 use super::configured::Surroundings;
 use super::flags::{self, GatewayFlags, web_address};
+use super::install::record::behind_installed;
 use super::print;
+use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
+use crate::settings::GATEWAY_VARIABLE;
 
 /// Run an agent through a local gateway, and print a receipt when it ends
 ///
 /// The agent works in the terminal as it always does. It is pointed at the gateway with variables and files of the
-/// gateway's own; no file of the agent is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi, aider, mini; any other
-/// command works with --set.
+/// gateway's own; no file of the agent is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi,
+/// kimi-code, aider, mini, gemini, gptme, grok; any other command works with --set.
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
@@ -59,9 +62,17 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let variable = |name: &str| env::var(name).ok();
     let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
     let destination = match &command.upstream {
-        Some(url) => Destination::given(contexture_gateway::Upstreams::one(url)),
+        Some(url) => agent.destination_given(contexture_gateway::Upstreams::one(url), &around),
         None => agent.destination(flags::upstreams(&config), &around)?,
     };
+    let destination = destination.map_upstreams(behind_installed);
+    // Before the agent takes over the terminal: at the end it would be too late.
+    for doubt in &destination.doubts {
+        eprintln!("contexture: warning: {doubt}: its requests may not reach the gateway");
+    }
+    if let Some(hint) = &agent.hint {
+        eprintln!("contexture: {hint}");
+    }
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = Telemetry::start()?;
     let mut options = Options { directory, ..command.flags.options(&config, upstreams)? };
@@ -71,8 +82,11 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     if let Some(server) = &inspector {
         eprintln!("contexture: the inspector is at {}", server.inspector().url());
     }
+    let note = KeptNote::write(&gateway, &agent.name);
     let pointed = agent.pointed_at(&gateway.url(), &destination, &around);
-    let status = spawn(&agent, pointed, &command.arguments).await;
+    let address = gateway.address().to_string();
+    let status = spawn(&agent, pointed, &command.arguments, &address).await;
+    drop(note);
     let refused = gateway.refused();
     let records = gateway.stop().await;
     telemetry.finish().await;
@@ -97,7 +111,12 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
 }
 
 /// Runs the agent in this terminal until it ends.
-async fn spawn(agent: &Agent, pointed: io::Result<Pointed>, arguments: &[String]) -> Result<ExitStatus, Failure> {
+async fn spawn(
+    agent: &Agent,
+    pointed: io::Result<Pointed>,
+    arguments: &[String],
+    address: &str,
+) -> Result<ExitStatus, Failure> {
     let pointed =
         pointed.map_err(|error| Failure::work(format!("tell `{}` where the gateway is: {error}", agent.name)))?;
     let mut signals = Signals::listen()?;
@@ -107,6 +126,8 @@ async fn spawn(agent: &Agent, pointed: io::Result<Pointed>, arguments: &[String]
         .envs(pointed.set.iter().cloned())
         .env("NO_PROXY", no_proxy("NO_PROXY"))
         .env("no_proxy", no_proxy("no_proxy"))
+        // By it `contexture status --line` knows whose status bar it is in.
+        .env(GATEWAY_VARIABLE, address)
         .stdin(Stdio::inherit())
         .spawn()
         .map_err(|error| {

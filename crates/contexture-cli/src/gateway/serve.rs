@@ -9,8 +9,10 @@ use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
 use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
+use super::install::record::Record;
 use super::keys::KeptKeys;
 use super::print;
+use super::running::KeptNote;
 use super::start::cannot_start;
 use super::telemetry::Telemetry;
 use crate::failure::Failure;
@@ -32,6 +34,9 @@ pub struct Serve {
     /// Where all requests go
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
+    /// Be the gateway of an agent that was installed with `contexture install`
+    #[arg(long, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
+    installed: Option<String>,
 }
 
 /// Carries out the command.
@@ -47,29 +52,47 @@ pub fn run(command: &Serve) -> Result<(), Failure> {
 
 async fn serve(command: &Serve) -> Result<(), Failure> {
     let config = command.flags.config(crate::settings::Command::Serve)?;
-    let upstreams = command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one);
+    let installed = command.installed.as_deref().map(installed).transpose()?;
+    let upstreams = match &installed {
+        Some(record) => record.upstreams(),
+        None => command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one),
+    };
     let telemetry = Telemetry::start()?;
-    let kept = KeptKeys::read(command.keys.as_deref())?;
+    let own_keys = installed.as_ref().map(Record::keys).transpose()?;
+    let kept = KeptKeys::read(own_keys.as_deref().or(command.keys.as_deref()))?;
     let options = command.flags.options(&config, upstreams)?;
     let mut options = Options { keys: kept.keys.clone(), ..options };
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
-    let listen = command.listen.clone().unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
+    let listen = installed.as_ref().map(|record| record.address.clone()).or_else(|| command.listen.clone());
+    let listen = listen.unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     if !gateway.address().ip().is_loopback() {
         eprintln!("{}", written_warning(&gateway));
     }
-    let told = told(&gateway, &kept, inspector.as_ref());
+    let note = KeptNote::write(&gateway, command.installed.as_deref().unwrap_or("serve"));
+    let told = match &installed {
+        // A service's output is kept, and keys are no matter for it.
+        Some(record) => format!("the gateway of `{}` listens on http://{}\n", record.agent, gateway.address()),
+        None => told(&gateway, &kept, inspector.as_ref()),
+    };
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
     tokio::select! {
         ended = gateway.wait() => return Ok(ended?),
         _ = tokio::signal::ctrl_c() => {}
     }
+    drop(note);
     let records = gateway.stop().await;
     telemetry.finish().await;
     eprint!("\n{}", print::receipt(&Receipt::of(&records), command.flags.observe));
     Ok(())
+}
+
+/// What was installed for an agent.
+fn installed(agent: &str) -> Result<Record, Failure> {
+    let missing = || Failure::work(format!("`{agent}` is not installed")).hint(format!("`contexture install {agent}`"));
+    Record::of(agent)?.ok_or_else(missing)
 }
 
 /// What the user is told to set.
@@ -82,6 +105,11 @@ fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -
         }
         told.push_str(&format!("  export ANTHROPIC_BASE_URL={url}/anthropic\n  export OPENAI_BASE_URL={url}/openai\n"));
     }
+    // Such an agent is not started by this program, so nobody else tells it.
+    told.push_str(
+        "Claude Code sends all its tools with every request to such an address, unless it is told otherwise:\n  \
+         export ENABLE_TOOL_SEARCH=true\n",
+    );
     let made = if kept.is_new { "was made now and is kept" } else { "is kept" };
     told.push_str(&format!(
         "the addresses hold a key, which {made} in {}: whoever has it can use this gateway\n\

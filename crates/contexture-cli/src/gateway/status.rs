@@ -4,24 +4,27 @@ use std::io::{self, Write};
 
 use clap::Args;
 use contexture_gateway::Receipt;
-use contexture_gateway::remote::receipt_of;
 use serde_json::json;
 
 use super::place::StoreFlag;
-use super::print::thousands;
+use super::print::{less_or_more, thousands};
+use super::running::{self, Elsewhere, Running};
 use crate::failure::Failure;
 
 /// List the running gateways, and what passed through them
 ///
-/// With --line, print one line about the newest one, for an agent's status bar.
+/// With --line, print one line about the gateway of the agent that asks, for its status bar.
 #[derive(Args)]
 pub struct StatusCommand {
-    /// One short line about the newest gateway
+    /// One short line about the gateway of the agent that asks
     #[arg(long, conflicts_with = "json")]
     line: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// The gateway at this address only, as in 127.0.0.1:7717
+    #[arg(long, value_name = "ADDRESS")]
+    gateway: Option<String>,
     #[command(flatten)]
     store: StoreFlag,
 }
@@ -32,55 +35,84 @@ pub struct StatusCommand {
 /// The store cannot be read.
 pub fn run(command: &StatusCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut running = Vec::new();
-    let mut elsewhere = Vec::new();
-    if let Some(store) = command.store.existing()? {
-        let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
-        for gateway in store.gateways().map_err(fail)? {
-            // Their addresses mean something on their own machines only.
-            if !gateway.host.is_empty() && gateway.host != contexture::host::machine() {
-                elsewhere.push(gateway);
-                continue;
-            }
-            match runtime.block_on(receipt_of(&gateway)) {
-                Some(receipt) => running.push((gateway.address, receipt)),
-                // It was killed, or it would have said so itself.
-                None => store.forget_gateway(&gateway.id).map_err(fail)?,
-            }
+    let (mut running, mut elsewhere) = runtime.block_on(running::all(&command.store))?;
+    let text = if command.line {
+        // An agent that `contexture run` started has a gateway of its own, whatever its settings name.
+        let own = running::of_variable(&running).or_else(|| running::own(&running, command.gateway.as_deref()));
+        match own {
+            Some(gateway) => line(gateway) + "\n",
+            None if running.is_empty() => "contexture: no gateway runs\n".to_owned(),
+            None => format!("contexture: no gateway here ({} elsewhere)\n", running.len()),
         }
-    }
-    let text = match (command.json, command.line) {
-        (true, _) => {
-            let all: Vec<_> =
-                running.iter().map(|(address, receipt)| json!({"address": address, "receipt": receipt})).collect();
-            let all = all
-                .into_iter()
-                .chain(elsewhere.iter().map(|gateway| json!({"address": gateway.address, "host": gateway.host})));
-            serde_json::to_string_pretty(&all.collect::<Vec<_>>())? + "\n"
+    } else {
+        if let Some(address) = &command.gateway {
+            running.retain(|gateway| gateway.address == *address);
+            elsewhere.clear();
         }
-        (_, true) => {
-            running.last().map_or("contexture: no gateway runs\n".to_owned(), |(_, receipt)| line(receipt) + "\n")
-        }
-        _ if running.is_empty() && elsewhere.is_empty() => {
-            "no gateway runs; `contexture run claude` starts one\n".to_owned()
-        }
-        _ => {
-            let here = running.iter().map(|(address, receipt)| format!("{address}  {}\n", line(receipt)));
-            let there = elsewhere.iter().map(|gateway| format!("{}  on {}\n", gateway.address, gateway.host));
-            here.chain(there).collect()
+        match command.json {
+            true => written_as_json(&running, &elsewhere)?,
+            false => listed(&running, &elsewhere),
         }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-/// A receipt in one line.
-fn line(receipt: &Receipt) -> String {
+fn written_as_json(running: &[Running], elsewhere: &[Elsewhere]) -> Result<String, Failure> {
+    let here = running.iter().map(|gateway| {
+        let status = &gateway.status;
+        json!({
+            "address": gateway.address, "pid": gateway.pid, "what": gateway.what, "paused": status.is_paused,
+            "receipt": status.receipt,
+        })
+    });
+    let there = elsewhere.iter().map(|gateway| json!({"address": gateway.address, "host": gateway.host}));
+    Ok(serde_json::to_string_pretty(&here.chain(there).collect::<Vec<_>>())? + "\n")
+}
+
+fn listed(running: &[Running], elsewhere: &[Elsewhere]) -> String {
+    if running.is_empty() && elsewhere.is_empty() {
+        return "no gateway runs; `contexture run claude` starts one\n".to_owned();
+    }
+    let here = running.iter().map(|gateway| {
+        let what = if gateway.what.is_empty() { String::new() } else { format!("{}  ", gateway.what) };
+        format!("{}  {what}{}\n", gateway.address, line(gateway))
+    });
+    let there = elsewhere.iter().map(|gateway| format!("{}  on {}\n", gateway.address, gateway.host));
+    here.chain(there).collect()
+}
+
+/// A gateway in one line.
+fn line(gateway: &Running) -> String {
+    let paused = if gateway.status.is_paused { "paused: " } else { "" };
+    format!("{paused}{}", of_receipt(&gateway.status.receipt))
+}
+
+fn of_receipt(receipt: &Receipt) -> String {
     format!(
-        "{} requests, {} of {} tokens sent, {:.0} % less billed, {} folds",
+        "{} requests, {} of {} tokens sent, {} billed, {} folds",
         receipt.requests,
         thousands(receipt.sent),
         thousands(receipt.came),
-        receipt.saved_share() * 100.0,
+        less_or_more(receipt.saved_share()),
         receipt.folds.len()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(billed: f64, passed_through: f64, expected: &str) {
+        let receipt = Receipt { requests: 2, sent: 800, came: 1000, billed, passed_through, ..Receipt::default() };
+        assert_eq!(of_receipt(&receipt), format!("2 requests, 800 of 1 000 tokens sent, {expected} billed, 0 folds"));
+    }
+
+    #[test]
+    fn what_costs_more_is_said_to_cost_more() {
+        check(80.0, 100.0, "20 % less");
+        check(120.0, 100.0, "20 % more");
+        check(100.1, 100.0, "0 % less");
+        check(5.0, 0.0, "0 % less");
+    }
 }

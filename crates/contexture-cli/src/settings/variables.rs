@@ -9,6 +9,9 @@ use super::setting::{Given, Setting};
 /// The variable that names a file which is used instead of the project's.
 pub const FILE_VARIABLE: &str = "CONTEXTURE_CONFIG";
 
+/// The variable by which an agent, and what it starts, is told the address of its gateway. It sets no key.
+pub const GATEWAY_VARIABLE: &str = "CONTEXTURE_GATEWAY";
+
 /// Reads the variables that belong to keys. An empty variable counts as not set, as shells have no other way to unset
 /// one for a single command.
 pub(super) fn read(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Result<Vec<Given>, ConfigError> {
@@ -35,9 +38,12 @@ pub(super) fn read(rows: &[&'static SettingRow], variables: &[(String, String)])
     Ok(given)
 }
 
+/// The variables of this program that set no key.
+const OTHERS: [&str; 2] = [FILE_VARIABLE, GATEWAY_VARIABLE];
+
 /// The variables that look as if they set a key and do not, each with the variable that was probably meant.
 pub(super) fn unknown(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Vec<(String, Option<String>)> {
-    let known: Vec<String> = rows.iter().filter_map(|row| row.variable()).chain([FILE_VARIABLE.to_owned()]).collect();
+    let known: Vec<String> = rows.iter().filter_map(|row| row.variable()).chain(OTHERS.map(str::to_owned)).collect();
     let names = variables.iter().map(|(name, _)| name);
     let names = names.filter(|name| name.starts_with(VARIABLE_PREFIX) && !known.contains(name));
     // Only what follows the prefix is compared, so that its length does not make everything look near.

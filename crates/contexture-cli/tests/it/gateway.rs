@@ -22,6 +22,13 @@ const AGENT: [&str; 3] = ["--exact", "gateway::an_agent_that_asks_three_question
 fn an_agent_that_asks_three_questions() {
     let Ok(url) = env::var(ADDRESS) else { return };
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    if env::var("TEST_AGENT_LISTS").is_ok() {
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET /{path}/models HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+        stream.read_to_string(&mut String::new()).unwrap();
+        println!("it only listed the models");
+        std::process::exit(0);
+    }
     for question in 0..3 {
         let body = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"question {question}"}}]}}"#);
         let mut stream = TcpStream::connect(host).unwrap();
@@ -164,6 +171,133 @@ fn an_agent_that_does_not_use_the_gateway_is_told_loudly() {
     let output = rig.contexture(&["doctor", "--set", "OTHER={url}", "true", "x"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("error: no request of `true` was seen"), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_shows_why_an_agent_asked_nothing() {
+    let rig = Rig::new();
+    let script = "printf '\\033[31mNot logged in\\033[0m · Please run /login\\n'; exit 1";
+    let output = rig.contexture(&["doctor", "--set", "OTHER={url}", "sh", "-c", script]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("`sh` said:\n  Not logged in · Please run /login\n"), "{told}");
+    assert!(
+        told.contains("error: no request of `sh` was seen by the gateway (it ended with exit status: 1)"),
+        "{told}"
+    );
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_doctor_is_not_content_with_requests_that_no_model_answers() {
+    let rig = Rig::new();
+    let agent = env::current_exe().unwrap();
+    let set = format!("{ADDRESS}={{url}}/openai");
+    let mut arguments = vec!["doctor", "--set", &set, "--set", "TEST_AGENT_LISTS=1", agent.to_str().unwrap()];
+    arguments.extend(AGENT);
+    let output = rig.contexture(&arguments);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("1 requests of") && told.contains("none that a model answered"), "{told}");
+    assert!(told.contains("it only listed the models"), "the agent's own words: {told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_ends_an_agent_that_does_not_end() {
+    let rig = Rig::new();
+    let script = "echo waiting for a key; sleep 600 & wait";
+    let output = rig.contexture(&["doctor", "--seconds", "1", "--set", "OTHER={url}", "sh", "-c", script]);
+    let told = text(&output.stderr);
+    assert!(told.contains("still running after 1 s") && told.contains("  waiting for a key\n"), "{told}");
+}
+
+/// What `contexture run` prints for an agent that is a shell script.
+#[cfg(unix)]
+fn run_script(rig: &Rig, flags: &[&str], script: &str) -> Output {
+    let mut arguments = vec!["run", "--set", "A={url}", "--upstream", "http://127.0.0.1:9/v1"];
+    arguments.extend(flags);
+    arguments.extend(["sh", "-c", script]);
+    rig.contexture(&arguments)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_status_line_is_about_the_gateway_of_whoever_asks() {
+    let rig = Rig::new();
+    let program = env!("CARGO_BIN_EXE_contexture");
+    for flags in [&[][..], &["--no-store"]] {
+        // The inner agent asks for its own line twice, the second time without any variable; the outer one asks twice
+        // when the inner one has ended.
+        let line = format!("{program} status --line");
+        let list = format!("{program} status --json");
+        let flag = flags.join(" ");
+        let inner = format!(
+            "echo inner $CONTEXTURE_GATEWAY; {line}; {list}; {program} pause; env -i XDG_STATE_HOME=$XDG_STATE_HOME {line}"
+        );
+        let inner_run =
+            format!("{program} run {flag} --set A={{url}} --upstream http://127.0.0.1:9/v1 sh -c '{inner}'");
+        let outer =
+            format!("echo outer $CONTEXTURE_GATEWAY; {inner_run}; {line}; env -u CONTEXTURE_GATEWAY -u A {line}");
+        let output = run_script(&rig, flags, &outer);
+        let told = text(&output.stdout);
+        let address = |name: &str| {
+            told.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{told}")).trim().to_owned()
+        };
+        let (outer, inner) = (address("outer "), address("inner "));
+        assert_ne!(outer, inner);
+        let lines: Vec<&str> = told.lines().filter(|line| line.contains("tokens sent")).collect();
+        let plain = "0 requests, 0 of 0 tokens sent, 0 % less billed, 0 folds";
+        let paused = format!("paused: {plain}");
+        assert_eq!(lines, [plain, &paused, plain, plain], "only the inner one is paused: {told}");
+        let start = told.find("[\n").unwrap_or_else(|| panic!("{told}"));
+        let end = start + told[start..].find("\n]\n").unwrap() + 3;
+        let json: serde_json::Value = serde_json::from_str(&told[start..end]).unwrap();
+        let mut listed: Vec<&str> =
+            json.as_array().unwrap().iter().map(|gateway| gateway["address"].as_str().unwrap()).collect();
+        listed.sort_unstable();
+        let mut expected = [outer.as_str(), inner.as_str()];
+        expected.sort_unstable();
+        assert_eq!(listed, expected, "both run: {told}");
+        assert!(told.contains(&format!("{inner} is paused: requests pass as they come")), "{told}");
+        let status = text(&rig.contexture(&["status", "--line"]).stdout);
+        assert_eq!(status, "contexture: no gateway runs\n");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_may_bypass_the_gateway_is_said_before_the_agent_starts() {
+    let rig = Rig::new();
+    let home = rig.home.path();
+    std::fs::create_dir_all(home.join("bin")).unwrap();
+    std::fs::write(home.join("bin/claude"), "#!/bin/sh\necho the agent starts >&2\n").unwrap();
+    std::fs::set_permissions(home.join("bin/claude"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .args(["run", "--no-store", "--upstream", "http://127.0.0.1:9", "claude"])
+        .current_dir(home)
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", home.join("bin").display()))
+        .env("HOME", home)
+        .env("CLAUDE_CODE_USE_BEDROCK", "1")
+        .env("NODE_EXTRA_CA_CERTS", "/nonexistent/ca.pem")
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    let at = |words: &str| told.find(words).unwrap_or_else(|| panic!("{words}: {told}"));
+    assert!(at("warning: `claude` has `CLAUDE_CODE_USE_BEDROCK` set to `1`") < at("the agent starts"), "{told}");
+    assert!(at("warning: `NODE_EXTRA_CA_CERTS` names `/nonexistent/ca.pem`") < at("the agent starts"), "{told}");
+}
+
+#[test]
+fn which_gateway_is_paused_must_be_clear() {
+    let rig = Rig::new();
+    for command in ["pause", "resume"] {
+        let output = rig.contexture(&[command]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).starts_with("error: no gateway runs\nhint: "), "{}", text(&output.stderr));
+    }
 }
 
 #[test]

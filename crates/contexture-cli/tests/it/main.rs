@@ -12,6 +12,8 @@ mod frame;
 mod guide;
 mod import;
 mod inspect;
+#[cfg(unix)]
+mod install;
 mod judge;
 mod mcp;
 mod memory;

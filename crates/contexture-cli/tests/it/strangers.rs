@@ -46,7 +46,22 @@ fn check_nowhere(directory: &Path, secret: &str) {
 
 #[test]
 fn no_agent_has_the_key_in_its_arguments_and_nothing_is_left_behind() {
-    let agents = ["claude", "codex", "opencode", "qwen", "copilot", "goose", "kimi", "aider", "mini", "pi"];
+    let agents = [
+        "claude",
+        "codex",
+        "opencode",
+        "qwen",
+        "copilot",
+        "goose",
+        "kimi",
+        "kimi-code",
+        "aider",
+        "mini",
+        "pi",
+        "gemini",
+        "gptme",
+        "grok",
+    ];
     for agent in agents {
         let rig = Rig::new();
         let bin = rig.home.path().join("bin");
@@ -58,8 +73,9 @@ fn no_agent_has_the_key_in_its_arguments_and_nothing_is_left_behind() {
         // With settings that beat variables Claude Code is told by a file.
         let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"}}"#;
         fs::write(rig.home.path().join(".claude/settings.json"), settings).unwrap();
-        fs::write(bin.join(agent), TELLING).unwrap();
-        fs::set_permissions(bin.join(agent), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = bin.join(agent.trim_end_matches("-code"));
+        fs::write(&program, TELLING).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
             .args(["run", agent])
             .current_dir(&temporary)
@@ -69,6 +85,7 @@ fn no_agent_has_the_key_in_its_arguments_and_nothing_is_left_behind() {
             .env("TMPDIR", &temporary)
             .env("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:9/v1")
             .env("KIMI_BASE_URL", "http://127.0.0.1:9/v1")
+            .env("KIMI_MODEL_BASE_URL", "http://127.0.0.1:9/v1")
             .output()
             .unwrap();
         let told = text(&output.stdout);

@@ -51,7 +51,7 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         Caller::Key { .. } => {
             return refusal(form, StatusCode::UNAUTHORIZED, "this route asks for the gateway's token");
         }
-        Caller::Owner => return own::respond(&shared, parts.uri.path()),
+        Caller::Owner => return own::respond(&shared, &parts.method, parts.uri.path()),
     };
     if shared.access.would_tell(&parts.headers, parts.uri.query()) {
         let why = "a token or key of this gateway is where the provider would see it, so nothing was forwarded";

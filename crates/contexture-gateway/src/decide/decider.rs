@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use contexture::fold::Pins;
@@ -33,6 +34,8 @@ pub struct Decider {
     index: ConversationIndex,
     keeper: Keeper,
     folding: Folding,
+    /// Whether a user paused the gateway: requests are followed, but sent as they came.
+    is_paused: AtomicBool,
 }
 
 /// A request that was parsed.
@@ -64,7 +67,18 @@ impl Decider {
         let folding = Folding::new(&options, store.is_some());
         let index = ConversationIndex::new(store.clone(), options.holdout);
         let keeper = Keeper::new(store, options.clock.clone());
-        Self { options, index, keeper, folding }
+        Self { options, index, keeper, folding, is_paused: AtomicBool::new(false) }
+    }
+
+    /// Sends requests as they came from now on, or as decided again. What was decided before stays, and applies again
+    /// after a pause: the provider may still have it in its cache.
+    pub fn pause(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+    }
+
+    /// Whether requests are sent as they came, because a user asked for it.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
     }
 
     /// Returns what is sent for a request, with new decisions if there is time.
@@ -90,6 +104,7 @@ impl Decider {
         why: PassReason,
     ) -> PreparedRequest {
         let Ok(request) = parsed(incoming) else { return self.passed(incoming, None, why) };
+        let why = if self.is_paused() { PassReason::Paused } else { why };
         match found {
             Some(found) if found.conversation.beginning().is_held_out => {
                 self.passed(incoming, Some(&request), why).of(found.conversation)
@@ -122,6 +137,10 @@ impl Decider {
         let (found, is_above) = self.found(arrived, messages, progress)?;
         if found.conversation.beginning().is_held_out {
             return Ok(self.passed(incoming, Some(request), PassReason::HeldOut).of(found.conversation));
+        }
+        if self.is_paused() {
+            // That it is sent is noted, so that nothing of it counts as new afterwards.
+            return Ok(self.replayed(arrived, found, PassReason::Paused));
         }
         match prompt {
             Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUp)),
@@ -214,7 +233,7 @@ impl Decider {
 
     /// What a plan makes of a request.
     fn applied(&self, request: &Request<'_>, plan: &Plan, why: PassReason) -> Outgoing {
-        if plan.is_as_it_came() || self.options.observe {
+        if plan.is_as_it_came() || self.options.observe || self.is_paused() {
             return Outgoing::AsItCame(why);
         }
         match allowed(request, plan) {

@@ -137,7 +137,10 @@ impl PreparedRequest {
             came_bytes: self.tokens.came_bytes,
             sent_bytes: self.sent_bytes,
             is_changed: self.body().is_some(),
-            has_moved: self.decided.iter().any(DecidedNote::is_fold) || self.outgoing.has_given_up(),
+            has_moved: self.decided.iter().any(DecidedNote::is_fold)
+                || self.outgoing.has_given_up()
+                // What was sent before a pause was something else.
+                || matches!(self.outgoing.why(), Some(PassReason::Paused)),
             time_ms,
         };
         match &self.conversation {

@@ -27,6 +27,9 @@ pub enum PassReason {
     /// Its history is with the provider.
     #[error("its history is with the provider (`previous_response_id`), so there is nothing to fold")]
     Elsewhere,
+    /// A user paused the gateway.
+    #[error("the gateway is paused")]
+    Paused,
     /// The client summarises the conversation.
     #[error("the client sums up the conversation by itself")]
     SummedUp,

@@ -15,6 +15,7 @@ use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::decide::prepared::PreparedRequest;
 use crate::send::passing::Passing;
+use crate::send::tls::certificate_error;
 use crate::send::upstream::Route;
 use crate::shared::Shared;
 use crate::watch::Watched;
@@ -236,10 +237,14 @@ fn is_refused(answer: &Result<reqwest::Response, reqwest::Error>) -> bool {
 /// The response to the client if the provider cannot be reached.
 pub(crate) fn unreachable_upstream(route: &Route, error: &reqwest::Error) -> Response<Body> {
     // The URL may contain a key in its query, so it is left out of errors.
-    let kind = match () {
-        () if error.is_connect() => "cannot be reached",
-        () if error.is_timeout() => "did not answer in time",
-        () => "broke off",
+    let kind = match certificate_error(error) {
+        Some(wrong) => format!(
+            "has a certificate {wrong}; behind a proxy that reads along, set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the \
+             file with its certificate before the gateway is started"
+        ),
+        None if error.is_connect() => "cannot be reached".to_owned(),
+        None if error.is_timeout() => "did not answer in time".to_owned(),
+        None => "broke off".to_owned(),
     };
     let host = route.url.split('/').nth(2).unwrap_or_default();
     // The part before the host may contain one too.

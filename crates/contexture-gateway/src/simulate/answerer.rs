@@ -4,11 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{Response, header};
 use contexture::wire::Format;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Largest request body that is read.
@@ -18,6 +19,8 @@ const MOST_BYTES: usize = 64 << 20;
 pub struct Answerer {
     address: SocketAddr,
     serving: JoinHandle<()>,
+    /// How many requests to a model were answered.
+    answered: watch::Receiver<usize>,
 }
 
 impl Answerer {
@@ -28,17 +31,31 @@ impl Answerer {
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let app = axum::Router::new().fallback(answer);
+        let (answers, answered) = watch::channel(0);
+        let app = axum::Router::new().fallback(answer).with_state(answers);
         let serving = tokio::spawn(async move {
             // When the server ends, nobody is left to receive the error.
             let _ = axum::serve(listener, app).await;
         });
-        Ok(Self { address, serving })
+        Ok(Self { address, serving, answered })
     }
 
     /// Its address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// How many requests to a model it has answered. Those that only count tokens or list models are none.
+    pub fn answered(&self) -> usize {
+        *self.answered.borrow()
+    }
+
+    /// Waits until a request to a model was answered.
+    pub async fn first_answer(&self) {
+        // An error means that it has ended, so none comes any more.
+        if self.answered.clone().wait_for(|answered| *answered > 0).await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
@@ -48,17 +65,38 @@ impl Drop for Answerer {
     }
 }
 
-async fn answer(request: Request) -> Response<Body> {
+async fn answer(State(answers): State<watch::Sender<usize>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MOST_BYTES).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let Some(format) = Format::of_path(parts.uri.path()) else {
+    let path = parts.uri.path();
+    let Some(format) = Format::of_path(path) else {
+        if let Some(response) = of_gemini(path) {
+            answers.send_modify(|answers| *answers += 1);
+            return response;
+        }
         return response("application/json", json!({"object": "list", "data": [], "input_tokens": 1}).to_string());
     };
+    answers.send_modify(|answers| *answers += 1);
     let model = body["model"].as_str().unwrap_or("model");
     match body["stream"] == true {
         true => response("text/event-stream", events(format, model)),
         false => response("application/json", whole(format, model).to_string()),
+    }
+}
+
+/// A response in Gemini's format, for the methods that generate.
+fn of_gemini(path: &str) -> Option<Response<Body>> {
+    let generated = json!({
+        "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [{"text": "ok"}]}}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+        "modelVersion": "model",
+    });
+    match path.rsplit_once(':')?.1 {
+        "generateContent" => Some(response("application/json", generated.to_string())),
+        // Clients ask for server-sent events with `alt=sse`, and nobody asks for the array that comes without it.
+        "streamGenerateContent" => Some(response("text/event-stream", format!("data: {generated}\n\n"))),
+        _ => None,
     }
 }
 
@@ -143,7 +181,7 @@ fn responses_events(model: &str) -> Vec<Value> {
         event[name] = value;
         event
     };
-    vec![
+    let mut events = vec![
         json!({"type": "response.created", "response": responded(model, json!([]))}),
         json!({"type": "response.output_item.added", "output_index": 0, "item": spoken(false)}),
         with("response.content_part.added", "part", part("")),
@@ -152,5 +190,10 @@ fn responses_events(model: &str) -> Vec<Value> {
         with("response.content_part.done", "part", part("ok")),
         json!({"type": "response.output_item.done", "output_index": 0, "item": spoken(true)}),
         json!({"type": "response.completed", "response": responded(model, json!([spoken(true)]))}),
-    ]
+    ];
+    // Some clients read nothing without it.
+    for (at, event) in events.iter_mut().enumerate() {
+        event["sequence_number"] = json!(at);
+    }
+    events
 }

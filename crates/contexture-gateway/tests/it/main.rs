@@ -9,6 +9,7 @@ mod provider;
 mod receiver;
 
 mod bills;
+mod certificates;
 mod compared;
 mod compressed;
 mod diagnosis;
@@ -19,6 +20,7 @@ mod kills;
 mod limits;
 mod own_routes;
 mod passing;
+mod pauses;
 mod recordings;
 mod restarts;
 mod spans;

@@ -62,7 +62,7 @@ fn every_agent_of_the_table_is_pointed_at_the_gateway_and_no_argument_has_the_ad
     for agent in known() {
         for is_beaten in [false, true] {
             let place = Place::new(&[], &[], &[]);
-            let destination = Destination { upstreams: Upstreams::default(), is_beaten };
+            let destination = Destination { upstreams: Upstreams::default(), is_beaten, doubts: Vec::new() };
             let pointed = place.with(|around| agent.pointed_at(URL, &destination, around)).unwrap();
             let mut told = format!("{:?}", pointed.set);
             for path in &pointed._files.0 {
@@ -182,6 +182,12 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check_refused("mini", &[], &[], &["-c", "mine.yaml"], "mine.yaml");
     check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "CLAUDE_CODE_USE_BEDROCK");
     check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
+    let login = r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#;
+    check_refused("gemini", &[("home/.gemini/settings.json", login)], &[], &[], "oauth-personal");
+    let google = "https://generativelanguage.googleapis.com";
+    check("gemini", &[], &[], (google, google));
+    check("grok", &[], &[], ("", "https://api.x.ai/v1"));
+    check_refused("gptme", &[], &[], &["-m", "openrouter/x"], "openrouter/x");
     // An argument wins over a file, as it does for the agent.
     let place = Place::new(
         &[("home/.pi/agent/settings.json", r#"{"defaultProvider":"mine"}"#)],
@@ -199,7 +205,7 @@ fn what_cannot_be_understood_is_refused() {
     check_refused("goose", &[("home/.config/goose/config.yaml", shared)], &[], &[], "cannot be read");
     check_refused("claude", &[], &[("ANTHROPIC_BASE_URL", "$PROXY/v1")], &[], "no address");
     check_refused("goose", &[], &[("OPENAI_HOST", "ftp://x")], &[], "no address");
-    for agent in ["copilot", "kimi"] {
+    for agent in ["copilot", "kimi", "kimi-code"] {
         check_refused(agent, &[], &[], &[], "is not known");
     }
 }
@@ -212,8 +218,76 @@ fn what_a_killed_run_left_behind_is_removed() {
     let running = format!("home/.codex/contexture-{}-0123abcd.config.toml", process::id());
     let others = "home/.codex/contexture-mine.config.toml";
     let place = Place::new(&[(left, "x"), (&running, "x"), (others, "x")], &[], &[]);
-    let destination = Destination::given(Upstreams::default());
+    let destination = Destination { upstreams: Upstreams::default(), is_beaten: false, doubts: Vec::new() };
     drop(place.with(|around| Agent::named("codex").pointed_at(URL, &destination, around)).unwrap());
     let is_there = |name: &str| place.root.path().join(name).exists();
     assert!(!is_there(left) && is_there(&running) && is_there(others));
+}
+
+#[test]
+fn every_agent_of_the_table_has_a_trial() {
+    for agent in known() {
+        let place = Place::new(&[], &[("OPENAI_API_KEY", "sk-made-up"), ("ANTHROPIC_API_KEY", "sk-made-up")], &[]);
+        let question = place.with(|around| agent.question(around)).unwrap();
+        assert!(!question.is_empty(), "{}", agent.name);
+    }
+}
+
+#[test]
+fn a_trial_names_a_model_only_if_nobody_has_configured_one() {
+    let question = |files: Pairs<'_>, variables: Pairs<'_>| {
+        let place = Place::new(files, variables, &[]);
+        place.with(|around| Agent::named("mini").question(around)).unwrap().join(" ")
+    };
+    assert!(question(&[], &[("OPENAI_API_KEY", "k")]).ends_with("-m openai/gpt-5.1"));
+    assert!(question(&[], &[("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")]).contains("-m anthropic/"));
+    assert!(!question(&[], &[]).contains(" -m "));
+    let configured = [("home/.config/mini-swe-agent/.env", "MSWEA_MODEL_NAME='openai/mine'\n")];
+    assert!(!question(&configured, &[("OPENAI_API_KEY", "k")]).contains(" -m "));
+}
+
+#[test]
+fn what_the_user_has_set_is_left_alone() {
+    let told = |agent: &str, variables: Pairs<'_>| {
+        let place = Place::new(&[], variables, &[]);
+        place.with(|around| {
+            let agent = Agent::named(agent);
+            let destination = agent.destination(Upstreams::default(), around).unwrap();
+            agent.pointed_at(URL, &destination, around).unwrap().set
+        })
+    };
+    let has = |set: &[(String, String)], name: &str| set.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
+    assert_eq!(has(&told("claude", &[]), "ENABLE_TOOL_SEARCH").as_deref(), Some("true"));
+    for own in ["false", "auto:10", ""] {
+        assert_eq!(has(&told("claude", &[("ENABLE_TOOL_SEARCH", own)]), "ENABLE_TOOL_SEARCH"), None, "{own}");
+    }
+    assert!(has(&told("codex", &[]), "RUST_LOG").unwrap().contains("responses_websocket=off"));
+    assert_eq!(has(&told("codex", &[("RUST_LOG", "debug")]), "RUST_LOG"), None);
+}
+
+#[test]
+fn settings_that_bypass_the_gateway_are_found_wherever_they_are() {
+    let bedrock = r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"1"}}"#;
+    for file in ["home/.claude/settings.json", "work/.claude/settings.json", "work/deep/.claude/settings.local.json"] {
+        check_refused("claude", &[(file, bedrock)], &[], &[], "CLAUDE_CODE_USE_BEDROCK");
+    }
+    let own = r#"{"env":{"ANTHROPIC_BASE_URL":"https://s.example"}}"#;
+    check_refused("claude", &[], &[], &["--settings", own], "ANTHROPIC_BASE_URL");
+    check_refused("claude", &[("work/deep/mine.json", own)], &[], &["--settings=mine.json"], "ANTHROPIC_BASE_URL");
+    let harmless = Place::new(&[("work/deep/mine.json", r#"{"model":"x"}"#)], &[], &["--settings", "mine.json"]);
+    assert!(harmless.with(|around| Agent::named("claude").destination(Upstreams::default(), around)).is_ok());
+}
+
+#[test]
+fn with_an_upstream_that_is_given_nothing_is_refused_but_doubts_are_said() {
+    let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"https://s.example","CLAUDE_CODE_USE_BEDROCK":"1"}}"#;
+    let place = Place::new(&[("home/.claude/settings.json", settings)], &[], &[]);
+    let given = Upstreams::one("https://given.example");
+    let found = place.with(|around| Agent::named("claude").destination_given(given.clone(), around));
+    assert_eq!(found.upstreams, given);
+    assert!(found.is_beaten, "settings that beat variables are beaten in turn");
+    assert!(found.doubts.len() == 1 && found.doubts[0].contains("BEDROCK"), "{:?}", found.doubts);
+    let broken = Place::new(&[("home/.codex/config.toml", "what = is = this")], &[], &[]);
+    let found = broken.with(|around| Agent::named("codex").destination_given(given, around));
+    assert!(found.doubts.len() == 1 && found.doubts[0].contains("cannot be read"), "{:?}", found.doubts);
 }
