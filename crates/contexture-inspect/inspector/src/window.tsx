@@ -195,7 +195,7 @@ export function Happened({ line, onBefore }: { line: RequestLine; onBefore: () =
   const verdicts = line.verdicts.filter(({ kind }) => kind !== "fold" && kind !== "brought_back");
   if (told.size === 0 && verdicts.length === 0) return null;
   return (
-    <ul class="happened" aria-label="What happened">
+    <ul class="happened" aria-label="What happened" tabIndex={0}>
       {verdicts.map(({ kind, text }) => (
         <li key={text} class={`verdict-${kind}`}>{safe(text)}</li>
       ))}

@@ -84,7 +84,7 @@ async fn files_tools_the_bill_and_words_are_found() {
     browser.click(".history li button", "request").await;
     browser.until("the block of the read", "document.querySelector('.detail .text pre')").await;
     browser.click(".tabs button", "Tools").await;
-    browser.sees("never called").await;
+    browser.sees("Read fills the most").await;
     browser.keys("/").await;
     browser.keys("handle_2_9").await;
     browser.keys(ENTER).await;
