@@ -82,7 +82,8 @@ async fn a_stranger_finds_the_answers() {
     // A recording without dates shows none, and says which model it assumes.
     let page = read(&browser, "main").await;
     assert!(!page.contains("1970") && !page.contains("2025,") && page.contains("(assumed)"), "{page}");
-    assert!(!page.contains("current_datetime"), "{page}");
+    let title = read(&browser, ".side").await;
+    assert!(title.contains("Please bring the parser") && !title.contains("current_datetime"), "{title}");
     browser.picture("inspector-fold").await;
     assert_eq!(browser.complaints().await, Vec::<String>::new());
 }
