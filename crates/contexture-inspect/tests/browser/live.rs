@@ -57,7 +57,7 @@ async fn a_person_follows_a_run_and_finds_a_fold() {
             1
         );
     }
-    browser.picture("before").await;
+    browser.picture("inspector-before").await;
     // A block that is gone, with why.
     browser.run("document.getElementById('blocks').focus()").await;
     browser.keys(ENTER).await;
