@@ -312,7 +312,8 @@ impl Archive {
         }
         drop(writes);
         while self.bytes()? > MAX_BYTES {
-            let sql = "SELECT id FROM conversations ORDER BY last_ms LIMIT 1";
+            // What was only listed so far takes no room.
+            let sql = "SELECT id FROM conversations WHERE requests > 0 ORDER BY last_ms LIMIT 1";
             let oldest: Option<String> = self.lock().query_row(sql, [], |row| row.get(0)).optional()?;
             let Some(oldest) = oldest else { return Ok(()) };
             self.delete(Some(&oldest))?;

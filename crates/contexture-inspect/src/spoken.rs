@@ -33,7 +33,7 @@ fn after_element(text: &str) -> Option<&str> {
     let name = &inside[..inside.find('>')?];
     let word = name.split(' ').next().unwrap_or_default();
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-    let is_long = name.contains(['_', '-']) || (name.contains(' ') && !name.contains('='));
+    let is_long = word.contains(['_', '-']) || (name.contains(' ') && !name.contains('='));
     if word.is_empty() || !word.chars().all(is_name) || !is_long || name.contains('\n') {
         return None;
     }

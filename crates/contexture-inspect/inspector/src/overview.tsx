@@ -1,6 +1,6 @@
 // The whole conversation as a picture: what was sent, by source, and what was billed beneath.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Mark } from "./mark";
 import { address } from "./route";
 import { number, plural, short, sourceNames, sourceOrder } from "./text";
@@ -24,10 +24,11 @@ export function OverviewView({ conversation, n, news, onRequest }: Props) {
   const data = useData();
   const overview = useLoaded(() => data.overview(conversation.id, COLUMNS), [conversation.id, news]).value;
   const [pointed, setPointed] = useState<Column | undefined>();
+  // Drawn once: another request of the same conversation moves only the frame around it.
+  const drawn = useMemo(() => overview && draw(overview), [overview]);
   if (!overview || overview.columns.length === 0) return null;
-  const { columns, budget, usual } = overview;
-  const top = Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.06;
-  const dearest = Math.max(1, ...columns.map((column) => column.billed));
+  const { columns, budget } = overview;
+  const top = highest(overview);
   const at = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const place = Math.floor(((event.clientX - box.left) / box.width) * columns.length);
@@ -51,10 +52,12 @@ export function OverviewView({ conversation, n, news, onRequest }: Props) {
         <span class="right dim">request 1 … {last}</span>
       </div>
       <div class="graph">
+        <div class="folds" aria-hidden="true">
+          {columns.map((column, place) => column.folds > 0 && <i key={place} style={{ left: `${(100 * (place + 0.5)) / columns.length}%` }} />)}
+        </div>
         <svg class="stack" viewBox={`0 0 ${columns.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={spoken(overview)} {...handlers}>
-          {columns.map((column, place) => <Stack key={place} column={column} place={place} top={top} />)}
+          {drawn?.stacks}
           {budget !== null && <line class="budget" x1={0} x2={columns.length} y1={HIGH * (1 - budget / top)} y2={HIGH * (1 - budget / top)} />}
-          {columns.map((column, place) => column.folds > 0 && <path key={place} class="fold-mark" d={`M${place - 0.6} 0h2.2l-1.1 5z`} />)}
           {chosen >= 0 && <rect class="chosen" x={chosen} width={1} y={0} height={HIGH} />}
         </svg>
         <div class="turns" aria-hidden="true">
@@ -63,10 +66,7 @@ export function OverviewView({ conversation, n, news, onRequest }: Props) {
           ))}
         </div>
         <svg class="bills" viewBox={`0 0 ${columns.length} ${LOW}`} preserveAspectRatio="none" aria-hidden="true" {...handlers}>
-          {columns.map((column, place) => {
-            const height = (LOW * column.billed) / dearest;
-            return <rect key={place} class={column.billed > 3 * usual ? "dear" : "plain"} x={place} width={0.85} y={LOW - height} height={height} />;
-          })}
+          {drawn?.bills}
         </svg>
       </div>
       <div class="caption">
@@ -114,6 +114,25 @@ export function OverviewView({ conversation, n, news, onRequest }: Props) {
       </details>
     </section>
   );
+}
+
+/** Tokens at the upper edge of the picture. */
+function highest({ columns, budget }: Overview): number {
+  return Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.06;
+}
+
+function draw(overview: Overview) {
+  const { columns, usual } = overview;
+  const top = highest(overview);
+  const dearest = Math.max(1, ...columns.map((column) => column.billed));
+  const bill = (column: Column, place: number) => {
+    const height = (LOW * column.billed) / dearest;
+    return <rect key={place} class={column.billed > 3 * usual ? "dear" : "plain"} x={place} width={0.85} y={LOW - height} height={height} />;
+  };
+  return {
+    stacks: columns.map((column, place) => <Stack key={place} column={column} place={place} top={top} />),
+    bills: columns.map(bill),
+  };
 }
 
 function Stack({ column, place, top }: { column: Column; place: number; top: number }) {

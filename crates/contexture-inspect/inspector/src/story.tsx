@@ -133,11 +133,12 @@ function largest(pieces: Piece[]): string {
 function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: string; isWide: boolean; onOpen: () => void }) {
   const { source, made, name, tokens, count, views, doubtful, is_cached, is_unchanged } = piece;
   const kind = kindOf({ kind: "text", source, made });
+  const label = source === "file" ? pathParts(name)[0] : name;
   const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${doubtful} of ${views} views in doubt` : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
   return (
     <button tabIndex={-1} class="piece" style={{ width }} title={title} onClick={onOpen}>
       <span class={`fill dot-${source}`}>
-        {isWide && <><span class="label"><bdi>{safe(name) || kind}</bdi></span><span class="label">{short(tokens)}</span></>}
+        {isWide && <><span class="label"><bdi>{safe(label) || kind}</bdi></span><span class="label">{short(tokens)}</span></>}
       </span>
       <i class={`under-line ${is_cached ? "is-cached" : is_unchanged ? "is-again" : ""}`} />
       {views > 0 && (

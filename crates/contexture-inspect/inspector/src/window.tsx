@@ -1,6 +1,7 @@
 // One request: what became of it, and its window as blocks.
 
 import { useEffect, useState } from "preact/hooks";
+import { show } from "./jump";
 import { List } from "./list";
 import { go, type Route } from "./route";
 import { clock, gradeNames, kindOf, number, plural, safe, short, stateNames } from "./text";
@@ -44,13 +45,19 @@ export function Window({ id, n, route, news }: Props) {
   const to = (change: Partial<Route>) => go({ ...route, n, block: undefined, ...change }, true);
   const choose = (row: number) => setChosen({ subject, row });
   const jump = () => difference !== null && (bySize ? to({ bySize: false }) : choose(difference));
+  // Keys that are about the blocks show them.
+  const seen = (act: () => void) => () => {
+    act();
+    show("blocks-part");
+    document.getElementById("blocks")?.focus({ preventScroll: true });
+  };
   useKeys({
-    "1": () => to({ form: "sent" }),
-    "2": () => to({ form: "came" }),
-    "3": () => to({ form: "before" }),
-    f: () => to({ form: form === "sent" ? "came" : form === "came" ? "before" : "sent" }),
-    o: () => to({ bySize: !bySize }),
-    d: jump,
+    "1": seen(() => to({ form: "sent" })),
+    "2": seen(() => to({ form: "came" })),
+    "3": seen(() => to({ form: "before" })),
+    f: seen(() => to({ form: form === "sent" ? "came" : form === "came" ? "before" : "sent" })),
+    o: seen(() => to({ bySize: !bySize })),
+    d: seen(() => void jump()),
   });
   return (
     <div class="window" id="blocks-part" tabIndex={-1}>
@@ -195,7 +202,7 @@ export function Happened({ line, onBefore }: { line: RequestLine; onBefore: () =
   const verdicts = line.verdicts.filter(({ kind }) => kind !== "fold" && kind !== "brought_back");
   if (told.size === 0 && verdicts.length === 0) return null;
   return (
-    <ul class="happened" aria-label="What happened">
+    <ul class="happened" aria-label="What happened" tabIndex={0}>
       {verdicts.map(({ kind, text }) => (
         <li key={text} class={`verdict-${kind}`}>{safe(text)}</li>
       ))}

@@ -55,7 +55,8 @@ fn add_uses(
     newest: i64,
     tools: &mut Vec<ToolLine>,
 ) -> Result<(), StoreError> {
-    let sql = "SELECT block, n, left_n, kind = 'call', name, call, tokens FROM places JOIN blocks ON id = block
+    let sql =
+        "SELECT block, n, left_n, kind = 'call', name, call, tokens, is_sent FROM places JOIN blocks ON id = block
                WHERE conversation = ?1 AND kind IN ('call', 'output') ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![conversation])?;
@@ -90,6 +91,8 @@ fn add_uses(
                 tool.calls += u64::from(tool.block == 0);
             }
             true => {}
+            // A shortened output is sent in the place of the one that came.
+            false if row.get::<_, bool>(7)? => {}
             false => {
                 tool.output_tokens += tokens;
                 if tool.largest.is_none_or(|(_, _, most)| tokens > most) {

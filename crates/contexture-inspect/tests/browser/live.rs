@@ -57,7 +57,7 @@ async fn a_person_follows_a_run_and_finds_a_fold() {
             1
         );
     }
-    browser.picture("before").await;
+    browser.picture("inspector-before").await;
     // A block that is gone, with why.
     browser.run("document.getElementById('blocks').focus()").await;
     browser.keys(ENTER).await;
@@ -84,7 +84,7 @@ async fn files_tools_the_bill_and_words_are_found() {
     browser.click(".history li button", "request").await;
     browser.until("the block of the read", "document.querySelector('.detail .text pre')").await;
     browser.click(".tabs button", "Tools").await;
-    browser.sees("never called").await;
+    browser.sees("Read fills the most").await;
     browser.keys("/").await;
     browser.keys("handle_2_9").await;
     browser.keys(ENTER).await;

@@ -22,6 +22,7 @@ pub struct Asking {
 
 impl Asking {
     pub fn new(inspect_url: &str) -> Self {
+        contexture_gateway::prepare_tls();
         let (base, token) = inspect_url.split_once("/inspect/#token=").unwrap();
         Self { base: base.to_owned(), token: token.to_owned(), client: reqwest::Client::new() }
     }

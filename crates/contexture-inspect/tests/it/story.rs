@@ -192,7 +192,7 @@ async fn tools_are_counted_with_what_they_fill() {
     assert_eq!((&tools[0]["name"], &tools[0]["calls"]), (&json!("Read"), &json!(10)), "{tools:#?}");
     assert!(tools[0]["output_tokens"].as_u64() > tools[1]["output_tokens"].as_u64(), "{tools:#?}");
     // Nothing was folded, so each output is in every later request.
-    assert!(tools[0]["carried"].as_u64().unwrap() > 5 * tools[0]["output_tokens"].as_u64().unwrap(), "{tools:#?}");
+    assert!(tools[0]["carried"].as_u64().unwrap() > 3 * tools[0]["output_tokens"].as_u64().unwrap(), "{tools:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
