@@ -428,7 +428,8 @@ pub(crate) fn bare(command: &Simple) -> Cow<'_, Simple> {
 
 /// Returns what the tables say about a command.
 fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
-    if let Some(entry) = READ_ONLY.iter().find(|entry| entry.name == program) {
+    let listed = READ_ONLY.iter().find(|entry| entry.name == program);
+    if let Some(entry) = listed {
         let operands = operands_of(command).count();
         let is_plain = entry.unless.is_empty() && entry.most_operands.is_none() || command.plain_arguments().is_some();
         let is_within = entry.most_operands.is_none_or(|most| operands <= most);
@@ -485,6 +486,8 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
             };
             Effects { changes, ..Effects::presumed() }
         }
+        // With other options it may do anything.
+        None if listed.is_some() || formatters::writes(words) => Effects::all(command),
         None => unknown::effects(command, words, directory),
     }
 }
@@ -679,16 +682,18 @@ fn curl(command: &Simple, directory: &Directory) -> Effects {
                 false if writes_by_name(name) => return Effects::all(command),
                 false => continue,
             },
-            None => match word.strip_prefix('-').and_then(|letters| letters.find(['o', 'D', 'c', 'O', 'J', 'K'])) {
-                // The file follows directly, or is the next word.
-                Some(at) if CURL_FILES.iter().any(|(letter, _)| word[1 + at..].starts_with(*letter)) => {
-                    let own = &word[2 + at..];
-                    if own.is_empty() { rest.next().copied() } else { Some(own) }
+            None => {
+                match word.strip_prefix('-').and_then(|letters| letters.find(['o', 'D', 'c', 'O', 'J', 'K', 'T'])) {
+                    // The file follows directly, or is the next word.
+                    Some(at) if CURL_FILES.iter().any(|(letter, _)| word[1 + at..].starts_with(*letter)) => {
+                        let own = &word[2 + at..];
+                        if own.is_empty() { rest.next().copied() } else { Some(own) }
+                    }
+                    Some(_) => return Effects::all(command),
+                    None if word.contains("%output{") || word.starts_with("file:") => return Effects::all(command),
+                    None => continue,
                 }
-                Some(_) => return Effects::all(command),
-                None if word.contains("%output{") => return Effects::all(command),
-                None => continue,
-            },
+            }
         };
         match file {
             Some("-") => {}

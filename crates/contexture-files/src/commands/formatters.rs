@@ -92,11 +92,19 @@ pub(super) enum Reach<'a> {
     Named(Vec<(&'a str, &'static [&'static str])>),
 }
 
+/// Whether a command is a formatter that writes.
+pub(super) fn writes(words: &[&str]) -> bool {
+    formatter_of(words).is_some()
+}
+
+fn formatter_of(words: &[&str]) -> Option<&'static Formatter> {
+    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
+    FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))
+}
+
 /// Returns which files a command may change, if it is a formatter.
 pub(super) fn reach<'a>(words: &[&'a str]) -> Option<(&'static Formatter, Reach<'a>)> {
-    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
-    let formatter =
-        FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))?;
+    let formatter = formatter_of(words)?;
     let arguments = &words[formatter.words.len()..];
     let is_option = |word: &&&str| word.starts_with('-');
     if arguments.iter().filter(is_option).any(|word| NAMING.iter().any(|part| word.contains(part))) {

@@ -257,7 +257,8 @@ pub(super) fn needed_text(pattern: &str, syntax: Syntax) -> Option<String> {
             _ => false,
         };
         match c {
-            '|' if is_sign => return None,
+            // Within a group it matters as little as the rest of it.
+            '|' if is_sign && depth == 0 => return None,
             '(' if is_sign => {
                 depth += 1;
                 runs.push(String::new());

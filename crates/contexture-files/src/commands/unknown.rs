@@ -75,11 +75,21 @@ pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -
         extensions: Vec::new(),
         by: by.clone(),
     };
-    let mut doubts: Vec<Observation> = words.iter().skip(1).filter_map(|word| name_in(word)).map(swept).collect();
+    let mut is_name = false;
+    let names = words.iter().skip(1).filter_map(|word| {
+        // After two dashes nothing is an option.
+        let name = if is_name { Some(*word) } else { name_in(word) };
+        is_name |= *word == "--";
+        name
+    });
+    let mut doubts: Vec<Observation> = names.map(swept).collect();
     let documents = command.redirects.iter().filter_map(|redirect| match redirect {
         Redirect::Document { text, .. } => Some(text.as_str()),
         _ => None,
     });
+    // A text may name files too.
+    let texts = words.iter().skip(1).filter(|word| word.contains(char::is_whitespace));
+    doubts.extend(texts.flat_map(|text| named_places(text)).map(|place| swept(place.path)));
     doubts.extend(documents.flat_map(|text| named_places(text)).map(|place| swept(place.path)));
     doubts.extend(words.iter().filter_map(|word| may_link(word)).take(1));
     Effects { doubts, is_guess: true, ..Effects::presumed() }
@@ -145,10 +155,14 @@ fn runs_anything(name: &str) -> bool {
     [RUN_ANYTHING, RUNNERS, AGENTS, WORKERS].iter().any(|list| list.contains(&name))
 }
 
+/// Parts of options that are followed by something to be run.
+const RUNNING_OPTIONS: &[&str] = &["cmd", "command", "eval", "exec", "execute", "run", "script", "shell"];
+
 /// Whether a word is one that asks for a change, or something that is run.
 fn tells_to_change(word: &str) -> bool {
     if word.starts_with('-') {
-        return asks_to_write(word) || matches!(word, "-c" | "-e" | "-i" | "--eval" | "--command");
+        let parts = word.split(['-', '=']).any(|part| RUNNING_OPTIONS.contains(&part));
+        return asks_to_write(word) || parts || matches!(word, "-c" | "-e" | "-i" | "-x");
     }
     if word.contains(char::is_whitespace) {
         let first = word.split_whitespace().next().unwrap_or_default();
@@ -193,6 +207,7 @@ mod tests {
             "claude -p hello",
             "script -qc 'x",
             "lint x.py",
+            "nodemon --exec x",
         ] {
             assert!(may_change_anything(&words(line)), "{line}");
         }
