@@ -123,7 +123,7 @@ impl Touched {
         for observation in &seen.observations {
             let paths = || observation.paths().into_iter().map(normalize);
             match observation {
-                Observation::Swept { under, .. } => {
+                Observation::Swept { under, .. } | Observation::Formatted { under, .. } => {
                     touched.changes.push(under.as_deref().map(normalize).unwrap_or_default());
                 }
                 Observation::Edit { all: false, .. } => touched.edits.extend(paths()),

@@ -17,6 +17,7 @@ pub(crate) mod sed;
 pub mod tables;
 pub mod tasks;
 pub(crate) mod text;
+pub mod unknown;
 mod wrapped;
 
 use copies::{Way, copied, linked, removed};
@@ -33,6 +34,8 @@ pub(crate) struct Effects {
     pub(crate) doubts: Vec<Observation>,
     /// Whether it is only presumed to leave other files alone.
     pub(crate) is_presumed: bool,
+    /// Whether no table has the program, so that this follows from its words alone.
+    pub(crate) is_guess: bool,
 }
 
 /// Most characters of a command that an observation includes.
@@ -120,6 +123,10 @@ impl Effects {
         for change in self.changes.drain(..) {
             match change {
                 Observation::Swept { .. } | Observation::Doubted { .. } => self.doubts.push(change),
+                Observation::Formatted { under, extensions, formatter, is_local, by, .. } => {
+                    let is_proven = false;
+                    self.doubts.push(Observation::Formatted { under, extensions, formatter, is_local, is_proven, by });
+                }
                 // What is written is a file.
                 Observation::Write { path, .. }
                 | Observation::Append { path, .. }
@@ -137,13 +144,14 @@ impl Effects {
         self.changes.extend(other.changes);
         self.doubts.extend(other.doubts);
         self.is_presumed |= other.is_presumed;
+        self.is_guess |= other.is_guess;
         self
     }
 }
 
 /// Returns what a command does to files.
 pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
-    if command.assigns.iter().any(|name| is_risky(name)) {
+    if command.assigns.iter().any(|name| is_risky(name) && !is_of_git_elsewhere(name, command)) {
         return Effects::all(command);
     }
     let own = match command.words.is_empty() {
@@ -156,6 +164,15 @@ pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
         return own.unproven(&by).and(redirected.unproven(&by));
     }
     own.and(redirected)
+}
+
+/// Whether a variable only tells `git` something, and the command is another one that is at best presumed to leave
+/// files alone.
+fn is_of_git_elsewhere(name: &str, command: &Simple) -> bool {
+    let is_harmless =
+        ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT"].iter().any(|begin| name.starts_with(begin));
+    let others = ["go", "cargo", "npm", "pnpm", "yarn", "bun", "pytest", "make", "mvn", "gradle", "dotnet", "mix"];
+    is_harmless || (name.starts_with("GIT_") && command.program().is_some_and(|program| others.contains(&program)))
 }
 
 fn is_risky(name: &str) -> bool {
@@ -302,7 +319,7 @@ fn of_words(command: &Simple, directory: &Directory) -> Effects {
         "awk" | "gawk" | "mawk" => awk(command),
         "git" => git::effects(command, directory),
         "make" => make(command),
-        "curl" => curl(command),
+        "curl" => curl(command, directory),
         "touch" => touched(command, directory),
         "rm" | "unlink" => removed(command, command.arguments(), directory),
         "cp" => copied(command, command.arguments(), directory, Way::Copy),
@@ -411,7 +428,8 @@ pub(crate) fn bare(command: &Simple) -> Cow<'_, Simple> {
 
 /// Returns what the tables say about a command.
 fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
-    if let Some(entry) = READ_ONLY.iter().find(|entry| entry.name == program) {
+    let listed = READ_ONLY.iter().find(|entry| entry.name == program);
+    if let Some(entry) = listed {
         let operands = operands_of(command).count();
         let is_plain = entry.unless.is_empty() && entry.most_operands.is_none() || command.plain_arguments().is_some();
         let is_within = entry.most_operands.is_none_or(|most| operands <= most);
@@ -433,7 +451,7 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     }
     // A program of the project may do anything; one of a package is known by its name.
     if program.is_empty() && words.first().is_none_or(|name| name.contains('/')) {
-        return Effects::all(command);
+        return unknown::effects(command, words, directory);
     }
     match words {
         [_, "--version" | "-V" | "--help"] => return Effects::presumed(),
@@ -451,19 +469,26 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         return Effects { doubts, ..Effects::presumed() };
     }
     match formatters::reach(words) {
-        Some(formatters::Reach::Kinds(extensions)) => {
-            let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
-            Effects::doubts(vec![Observation::Swept { under: None, extensions, by: told(command) }])
-        }
-        Some(formatters::Reach::Named(names)) => {
-            let swept = |(name, extensions): &(&str, &[&str])| Observation::Swept {
-                under: directory.place(name),
+        Some((formatter, reach)) => {
+            let formatted = |under: Option<String>, extensions: &[&str]| Observation::Formatted {
+                under,
                 extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
+                formatter: formatter.family(),
+                is_local: formatter.is_local,
+                is_proven: true,
                 by: told(command),
             };
-            Effects { doubts: names.iter().map(swept).collect(), ..Effects::presumed() }
+            let changes = match reach {
+                formatters::Reach::Kinds(extensions) => vec![formatted(None, extensions)],
+                formatters::Reach::Named(names) => {
+                    names.iter().map(|(name, extensions)| formatted(directory.place(name), extensions)).collect()
+                }
+            };
+            Effects { changes, ..Effects::presumed() }
         }
-        None => Effects::all(command),
+        // With other options it may do anything.
+        None if listed.is_some() || formatters::writes(words) => Effects::all(command),
+        None => unknown::effects(command, words, directory),
     }
 }
 
@@ -610,13 +635,25 @@ fn awk(command: &Simple) -> Effects {
     let is_risky = |word: &&str| {
         let bare = word.replace("||", " ").replace(">=", " ");
         // Only what is printed goes into a file; elsewhere the sign compares.
-        let is_output = |statement: &str| statement.contains("print") && statement.contains('>');
+        let is_output = |statement: &str| statement.contains("print") && statement.contains(['>', '|']);
         ["system", "getline", "close", "fflush", "@"].iter().any(|name| word.contains(name))
-            || bare.contains('|')
-            || bare.split([';', '{', '}', '\n']).any(is_output)
+            || bare.split([';', '{', '}']).any(is_output)
     };
     let is_odd = |word: &&str| word.starts_with('-') && !word.starts_with("-F") && !word.starts_with("-v");
-    if arguments.iter().any(|word| is_risky(word) || is_odd(word)) { Effects::all(command) } else { Effects::none() }
+    let mut rest = arguments.iter();
+    let mut program = None;
+    while let Some(word) = rest.next() {
+        match *word {
+            "-F" | "-v" => drop(rest.next()),
+            option if option.starts_with('-') => {}
+            text => {
+                program = Some(text);
+                break;
+            }
+        }
+    }
+    let is_known = program.is_some_and(|text| !is_risky(&text)) && !arguments.iter().any(is_odd);
+    if is_known { Effects::none() } else { Effects::all(command) }
 }
 
 fn make(command: &Simple) -> Effects {
@@ -629,22 +666,52 @@ fn make(command: &Simple) -> Effects {
     if arguments.iter().all(is_known) { Effects::presumed() } else { Effects::all(command) }
 }
 
-fn curl(command: &Simple) -> Effects {
+/// Options of `curl` with which it writes to a file that follows.
+const CURL_FILES: &[(char, &str)] = &[('o', "output"), ('D', "dump-header"), ('c', "cookie-jar")];
+
+/// What `curl` writes. All else is presumed to stay, whatever it was sent.
+fn curl(command: &Simple, directory: &Directory) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
-    let writes = |word: &&str| match word.strip_prefix("--") {
-        // Options may be abbreviated.
-        Some(name) => {
-            let name = name.split('=').next().unwrap_or(name);
-            tables::CURL_WRITES.iter().any(|part| name.starts_with(part) || (name.len() > 1 && part.starts_with(name)))
+    let by = told(command);
+    let mut doubts = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        let file = match word.strip_prefix("--") {
+            Some(name) => match CURL_FILES.iter().any(|(_, long)| *long == name) {
+                true => rest.next().copied(),
+                false if writes_by_name(name) => return Effects::all(command),
+                false => continue,
+            },
+            None => {
+                match word.strip_prefix('-').and_then(|letters| letters.find(['o', 'D', 'c', 'O', 'J', 'K', 'T'])) {
+                    // The file follows directly, or is the next word.
+                    Some(at) if CURL_FILES.iter().any(|(letter, _)| word[1 + at..].starts_with(*letter)) => {
+                        let own = &word[2 + at..];
+                        if own.is_empty() { rest.next().copied() } else { Some(own) }
+                    }
+                    Some(_) => return Effects::all(command),
+                    None if word.contains("%output{") || word.starts_with("file:") => return Effects::all(command),
+                    None => continue,
+                }
+            }
+        };
+        match file {
+            Some("-") => {}
+            Some(file) if is_device(file) => {}
+            Some(file) => match directory.place(file) {
+                Some(path) => doubts.push(Observation::Doubted { path, by: by.clone() }),
+                None => return Effects::all(command),
+            },
+            None => return Effects::all(command),
         }
-        None => word.starts_with('-') && word.contains(['o', 'O', 'J', 'c', 'D', 'K', 'T']),
-    };
-    // What is printed at the end may also go into a file.
-    let prints_away = |word: &&str| word.contains("%output{");
-    match arguments.iter().any(|word| writes(word) || prints_away(word)) {
-        true => Effects::all(command),
-        false => Effects::presumed(),
     }
+    Effects { doubts, ..Effects::presumed() }
+}
+
+/// Whether a long option of `curl` writes a file. Options may be abbreviated.
+fn writes_by_name(name: &str) -> bool {
+    let name = name.split('=').next().unwrap_or(name);
+    tables::CURL_WRITES.iter().any(|part| name.starts_with(part) || (name.len() > 1 && part.starts_with(name)))
 }
 
 fn touched(command: &Simple, directory: &Directory) -> Effects {

@@ -461,7 +461,9 @@ const SILENT_TYPERS: &[&str] = &["write_stdin", "write_bash"];
 /// Whether something is typed.
 fn types(arguments: &Value) -> bool {
     let typed = value_of(arguments, None, &["chars", "input", "text"]).filter(|typed| !typed.is_null());
-    typed.is_some_and(|typed| typed.as_str() != Some(""))
+    // Ending a program or its input is no input.
+    let is_end = |text: &str| text.chars().all(|c| matches!(c, '\u{3}' | '\u{4}'));
+    typed.is_some_and(|typed| !typed.as_str().is_some_and(is_end))
 }
 
 /// Whether a write replaces the file or adds to it; if neither is certain, it changed somehow.

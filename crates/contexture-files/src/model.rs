@@ -15,6 +15,7 @@ use super::path::{extension_of, is_beneath, normalize};
 mod align;
 mod change;
 mod compare;
+mod format;
 mod grade;
 mod index;
 mod names;
@@ -130,6 +131,10 @@ pub struct FileState {
     /// Where outputs and the user named it, newest first.
     mentions: Vec<Mention>,
     end: state::End,
+    /// The last run of a formatter over it, if nothing else may have changed it since.
+    formatted: Option<format::Formatting>,
+    /// Whether lines were removed since then without a trace.
+    is_cut: bool,
     /// Whether lines of it end with a carriage return before the line feed. Lines are kept without it.
     has_returns: bool,
     bytes: usize,

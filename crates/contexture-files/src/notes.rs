@@ -45,8 +45,11 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
             told.extend(changed_by(line, "a hook"));
         }
     }
-    if RESTORED.iter().any(|phrase| lower.contains(phrase)) || is_another_day(text) {
+    if RESTORED.iter().any(|phrase| lower.contains(phrase)) {
         told.push(everything("a change of the session".to_owned()));
+    } else if is_another_day(text) {
+        // Anybody may have worked on the files meanwhile, and mostly nobody did.
+        told.push(Observation::Presumed { by: "a night between two messages".to_owned() });
     }
     told
 }
@@ -129,8 +132,6 @@ const RESTORED: &[&str] = &[
     "<command-name>/rewind</command-name>",
     "<command-name>/undo</command-name>",
     "<command-name>/restore</command-name>",
-    "<command-name>/resume</command-name>",
-    "<command-name>/exit</command-name>",
     "<command-name>/checkpoint</command-name>",
     "<command-name>/restore-checkpoint</command-name>",
     "was reset to",
@@ -141,10 +142,34 @@ const RESTORED: &[&str] = &[
     "files were restored",
     "restored to checkpoint",
     "rewound to",
+    "<command-name>/resume</command-name>",
+    "<command-name>/exit</command-name>",
     "session resumed",
     "conversation resumed",
     "resumed session",
 ];
+
+/// The commits that a text names: `commit 1a2b3c4`.
+pub(crate) fn named_commits(text: &str) -> impl Iterator<Item = &str> {
+    let words = || text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let is_hash = |word: &str| {
+        (7..=40).contains(&word.len())
+            && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    let pairs = words().zip(words().skip(1));
+    pairs.filter(move |(word, hash)| word.eq_ignore_ascii_case("commit") && is_hash(hash)).map(|(_, hash)| hash)
+}
+
+/// The commits that an output of `git commit` says were made: `[main 1a2b3c4] Fix it`.
+pub(crate) fn made_commits(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter_map(made_commit)
+}
+
+fn made_commit(line: &str) -> Option<&str> {
+    let (head, _) = line.strip_prefix('[')?.split_once(']')?;
+    head.rsplit(' ').next().filter(|hash| hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
 
 /// The command line that a person ran beside the agent.
 pub(crate) fn own_command(text: &str) -> Option<&str> {
@@ -351,6 +376,8 @@ mod tests {
         assert_eq!(under(of_harness("PostToolUse hook: prettier formatted src/a.ts")), [Some("src/a.ts".to_owned())]);
         assert_eq!(under(of_harness("<command-name>/rewind</command-name>")), [None]);
         assert_eq!(under(of_harness("The hook ran.")), Vec::<Option<String>>::new());
+        assert_eq!(named_commits("Review commit 1a2b3c4, not commit messages.").collect::<Vec<_>>(), ["1a2b3c4"]);
+        assert_eq!(made_commits("[main 1a2b3c4] Fix\n 1 file changed\n").collect::<Vec<_>>(), ["1a2b3c4"]);
         assert_eq!(own_command("<bash-input>git pull</bash-input>"), Some("git pull"));
     }
 }

@@ -129,6 +129,21 @@ pub enum Observation {
         /// The command that did it, in short.
         by: String,
     },
+    /// A formatter ran: what it had formatted before stays.
+    Formatted {
+        /// The directory or file, as written; `None` for every file.
+        under: Option<String>,
+        /// The extensions of the files; all if it is empty.
+        extensions: Vec<String>,
+        /// The formatter, by a name that is the same for all ways to start it.
+        formatter: String,
+        /// Whether what it changes is near to what it dislikes.
+        is_local: bool,
+        /// Whether it certainly ran and succeeded.
+        is_proven: bool,
+        /// The command that did it, in short.
+        by: String,
+    },
     /// The file now has the text of another one.
     Copy {
         /// The other file.
@@ -180,6 +195,13 @@ pub enum LineChange {
         /// The last of them.
         last: usize,
     },
+    /// Lines that hold a text may be changed or removed; all others stay.
+    Perhaps {
+        /// The text.
+        text: String,
+        /// Whether each line stays one line.
+        keeps_count: bool,
+    },
     /// Lines that hold a text are removed.
     DeleteMatching {
         /// The text.
@@ -194,7 +216,7 @@ impl Observation {
             Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
                 vec![from, to]
             }
-            Observation::Swept { .. } | Observation::Presumed { .. } => Vec::new(),
+            Observation::Swept { .. } | Observation::Formatted { .. } | Observation::Presumed { .. } => Vec::new(),
             Observation::Printed { paths, .. } => paths.iter().map(String::as_str).collect(),
             Observation::Read { path, .. }
             | Observation::Found { path, .. }
@@ -220,6 +242,7 @@ impl Observation {
                 (*from, *to) = (place(from)?, place(to)?);
             }
             Observation::Swept { under: Some(path), .. }
+            | Observation::Formatted { under: Some(path), .. }
             | Observation::Read { path, .. }
             | Observation::Found { path, .. }
             | Observation::Old { path, .. }
@@ -239,7 +262,9 @@ impl Observation {
                     *path = place(path)?;
                 }
             }
-            Observation::Swept { under: None, .. } | Observation::Presumed { .. } => {}
+            Observation::Swept { under: None, .. }
+            | Observation::Formatted { under: None, .. }
+            | Observation::Presumed { .. } => {}
         }
         Some(self)
     }

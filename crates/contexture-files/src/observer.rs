@@ -39,7 +39,12 @@ pub struct Observer {
     batch: Batch,
     /// Whether the agent last asked a person to do something to files.
     has_asked: bool,
+    /// The commits that this agent made, newest last.
+    commits: Vec<String>,
 }
+
+/// Most commits that are remembered.
+const MAX_COMMITS: usize = 64;
 
 impl Observer {
     /// An observer for agents that use these dialects.
@@ -62,13 +67,15 @@ impl Observer {
 
     /// Writes what it remembers of earlier calls.
     pub fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { dialects: _, standing: Standing { directory, ends, known }, running, batch, has_asked } = self;
+        let Self { dialects: _, standing: Standing { directory, ends, known }, running, batch, has_asked, commits } =
+            self;
         directory.rest(packer);
         packer.flag(*ends == Ends::Kept);
         known.rest(packer);
         running.rest(packer);
         batch.rest(packer);
         packer.flag(*has_asked);
+        packer.list(commits, |packer, hash| packer.text(hash));
     }
 
     /// Reads it again.
@@ -79,6 +86,7 @@ impl Observer {
         self.running = Running::wake(unpacker)?;
         self.batch = Batch::wake(unpacker)?;
         self.has_asked = unpacker.flag()?;
+        self.commits = unpacker.list(|unpacker| Ok(unpacker.text()?.as_ref().to_owned()))?;
         Ok(())
     }
 
@@ -93,6 +101,11 @@ impl Observer {
         let (mut seen, after) = self.dialects.observe_in(call, output, &self.standing);
         if seen.command.is_some() && output.output.ends_with('\n') {
             self.standing.ends = Ends::Kept;
+        }
+        if seen.command.as_deref().is_some_and(|line| line.contains("commit")) {
+            self.commits.extend(notes::made_commits(&output.output).map(str::to_owned));
+            let surplus = self.commits.len().saturating_sub(MAX_COMMITS);
+            self.commits.drain(..surplus);
         }
         let stated = output.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
         self.standing.directory = stated.unwrap_or(after);
@@ -189,6 +202,11 @@ impl Observer {
                 let mut told = notes::of_person(text, was_asked);
                 told.extend(notes::of_harness(text));
                 let mut told = self.placed(told);
+                // A commit that this agent did not make is someone else's.
+                let is_own = |hash: &str| self.commits.iter().any(|own| own.starts_with(hash) || hash.starts_with(own));
+                if notes::named_commits(text).any(|hash| !is_own(hash)) {
+                    told.push(everything("a commit by someone else".to_owned()));
+                }
                 if let Some(line) = notes::own_command(text) {
                     told.extend(self.run_by_person(line));
                 }

@@ -219,6 +219,12 @@ impl Directory {
         Some(placed).filter(|path| !leads_elsewhere(path))
     }
 
+    /// The same for a name of which only its end may be known: a relative one stays as it is where the directory is lost.
+    /// `None` if it is unknown where it leads.
+    pub(crate) fn place_somewhere(&self, written: &str) -> Option<String> {
+        self.place(written).or_else(|| (!is_absolute(written) && *self == Directory::Lost).then(|| written.to_owned()))
+    }
+
     /// The same for tools that are given absolute paths, addresses of files, or paths from the root of the workspace.
     pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
         let addressed = match written.strip_prefix("file:") {

@@ -13,6 +13,7 @@ use super::path::{Directory, Known, is_device};
 use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse};
 
 mod attribute;
+mod evidence;
 
 /// What a command line tells.
 pub(crate) struct Ran {
@@ -41,43 +42,37 @@ pub(crate) fn observe(
         observations.extend(observe_mentions(&output.text, None));
         return Ran { observations, directory: Directory::Lost, is_silent: false };
     };
+    if is_refused(&script, output) {
+        return Ran { observations: Vec::new(), directory, is_silent: false };
+    }
     let mut ran = match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         true => branching(&script, output, directory),
         false => straight(&script, output, completion, directory, known),
     };
-    if let Some(by) = idle(&script, &output.text) {
-        let is_its_own = |told: &Observation| matches!(told, Observation::Swept { by: cause, .. } if *cause == by);
-        ran.observations.retain(|told| !is_its_own(told));
+    if let Some(said) = evidence::said(&script, &output.text) {
+        said.settle(&mut ran.observations);
     }
     ran
 }
 
-/// Actions of `git`, and the line with which they say that they did nothing.
-const IDLE: &[(&str, &str)] =
-    &[("merge", "Already up to date."), ("pull", "Already up to date."), ("stash", "No local changes to save")];
+/// The exit status of a shell that does not find a program.
+const NOT_FOUND: i64 = 127;
 
-/// Actions of `git` that print none of these lines.
-const QUIET: &[&str] = &["add", "branch", "checkout", "fetch", "status", "switch"];
+/// Programs that may end with the status of what they run.
+const PASS_ON: [&str; 16] = [
+    ".", "bash", "dash", "docker", "eval", "exec", "find", "ksh", "make", "npx", "parallel", "sh", "source", "ssh",
+    "sudo", "xargs",
+];
 
-/// The one command of a script that says that it did nothing. No other may have printed that.
-fn idle(script: &Script, output: &str) -> Option<String> {
-    let action = |command: &Simple| match command.program() {
-        Some("git") => command.arguments().first().and_then(|word| Some(word.plain()?.to_owned())),
-        _ => None,
-    };
-    let mut found = None;
-    for command in script.commands() {
-        let own = action(command).and_then(|name| IDLE.iter().find(|(action, _)| *action == name));
-        match (own, command.program()) {
-            (Some((_, line)), _) if found.is_none() => found = Some((told(command), *line)),
-            (Some(_), _) => return None,
-            (None, Some("git")) if action(command).is_some_and(|name| QUIET.contains(&name.as_str())) => {}
-            (None, Some("cd" | "true" | "pwd")) => {}
-            (None, _) => return None,
-        }
-    }
-    let (by, line) = found?;
-    output.lines().any(|printed| printed.trim_end() == line).then_some(by)
+/// Whether the only command of a script did not run because there is no such program.
+fn is_refused(script: &Script, output: &Framed<'_>) -> bool {
+    let mut commands = script.commands();
+    let (Some(command), None) = (commands.next(), commands.next()) else { return false };
+    let is_plain = command.redirects.is_empty() && command.words.iter().all(|word| word.plain().is_some());
+    let passes_on = command.words.iter().any(|word| PASS_ON.contains(&word.text.as_str()));
+    let says = output.text.trim().lines().count() == 1 && output.text.contains("not found")
+        || output.text.trim().ends_with("No such file or directory");
+    output.exit == Some(NOT_FOUND) && is_plain && !passes_on && says
 }
 
 /// A script of which it is unknown which commands ran.

@@ -8,6 +8,9 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 /// Most commands that are followed at once. Of more, the oldest stay.
 const MAX_RUNNING: usize = 16;
 
+/// Most files of a command that are followed one by one.
+const MAX_WRITES: usize = 16;
+
 /// What goes on beside the agent's calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running {
@@ -141,20 +144,32 @@ fn started(seen: &Seen, arguments: &str, output: &str) -> Option<Started> {
     if begin.is_none() && agent.is_none() && !is_apart && !is_asked {
         return None;
     }
+    // What only reads may go on as long as it likes.
+    let is_harmless = |told: &Observation| !told.is_change() && !matches!(told, Observation::Presumed { .. });
+    if seen.command.is_some() && seen.observations.iter().all(is_harmless) {
+        return None;
+    }
     let own_id = begin.map_or("", |(_, rest)| rest.split([' ', '\n', '.', ',', '>']).next().unwrap_or_default());
     let id = agent.unwrap_or(own_id);
     let is_free = seen.observations.iter().any(reaches_everything);
     let swept = seen.observations.iter().filter_map(|observation| match observation {
-        Observation::Swept { under: Some(path), .. } => Some(path.clone()),
+        Observation::Swept { under: Some(path), .. } | Observation::Formatted { under: Some(path), .. } => {
+            Some(path.clone())
+        }
         _ => None,
     });
     let changed = seen.observations.iter().filter(|told| told.is_change()).flat_map(Observation::paths);
     // What is not understood may do something to the files that it names.
     let line = seen.command.as_deref().filter(|_| is_free).unwrap_or_default();
     let named = named_places(line).map(|place| place.path.to_owned());
-    let writes = swept.chain(changed.map(str::to_owned)).chain(named);
+    let mut writes: Vec<String> = swept.chain(changed.map(str::to_owned)).chain(named).collect();
+    writes.sort_unstable();
+    writes.dedup();
+    // Of what may write so much, all may be written.
+    let is_free = is_free || writes.len() > MAX_WRITES;
+    writes.truncate(MAX_WRITES);
     let by = seen.command.as_deref().map_or_else(|| "`an agent`".to_owned(), in_short);
-    Some(Started { id: id.to_owned(), by, writes: writes.collect(), is_free })
+    Some(Started { id: id.to_owned(), by, writes, is_free })
 }
 
 /// Arguments that ask for a command to go on after its call.

@@ -182,14 +182,38 @@ struct Run<'a> {
     regions: Vec<(Range<usize>, Claim)>,
 }
 
-/// Most regions of a run whose grades are told apart. With more, all have the grade of the worst.
-const MAX_REGIONS: usize = 5;
+/// Most regions of a run whose grades are told apart. With more, small ones get the grade of a worse one beside them.
+const MAX_REGIONS: usize = 8;
+
+/// Joins regions until few enough are left, so that the grades of as few lines as possible become worse.
+fn joined(mut regions: Vec<(Range<usize>, Grade)>) -> Vec<Range<usize>> {
+    while regions.len() > MAX_REGIONS {
+        let worsened = |at: usize| {
+            let (one, other) = (&regions[at], &regions[at + 1]);
+            if one.1 > other.1 { one.0.len() } else { other.0.len() }
+        };
+        let at = (0..regions.len() - 1).min_by_key(|at| worsened(*at)).expect("there are several");
+        let (next, grade) = regions.remove(at + 1);
+        regions[at] = (regions[at].0.start..next.end, regions[at].1.min(grade));
+        // What is beside it may have the same grade now.
+        regions.dedup_by(|next, before| {
+            let is_same = next.1 == before.1;
+            if is_same {
+                before.0.end = next.0.end;
+            }
+            is_same
+        });
+    }
+    regions.into_iter().map(|(region, _)| region).collect()
+}
 
 impl<'a> Run<'a> {
     fn new(model: &'a FileModel, file: usize, segment: usize, lines: Range<usize>) -> Self {
         let mut regions = model.claims(file, segment, lines.clone());
         if regions.len() > MAX_REGIONS {
-            regions = vec![(lines.clone(), model.claim(file, segment, lines.clone()))];
+            let graded = regions.into_iter().map(|(region, claim)| (region, claim.grade)).collect();
+            let joined = joined(graded).into_iter();
+            regions = joined.map(|region| (region.clone(), model.claim(file, segment, region))).collect();
         }
         for (region, _) in &mut regions {
             *region = region.start - lines.start..region.end - lines.start;

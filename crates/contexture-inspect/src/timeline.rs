@@ -101,12 +101,15 @@ impl Timeline {
     }
 
     fn note(&mut self, observation: &Observation, n: u64, block: u32) {
-        if let Observation::Swept { under: None, by, .. } = observation {
+        if let Observation::Swept { under: None, by, .. } | Observation::Formatted { under: None, by, .. } = observation
+        {
             self.sweeps.push((n, by.clone()));
         }
         let Some((what, detail)) = told(observation) else { return };
         let swept = match observation {
-            Observation::Swept { under: Some(path), .. } => vec![path.as_str()],
+            Observation::Swept { under: Some(path), .. } | Observation::Formatted { under: Some(path), .. } => {
+                vec![path.as_str()]
+            }
             _ => observation.paths(),
         };
         for path in swept {
@@ -253,6 +256,7 @@ fn told(observation: &Observation) -> Option<(FileEventKind, String)> {
         Observation::Made { .. } => (Written, "made".to_owned()),
         Observation::Changed { by, .. }
         | Observation::Doubted { by, .. }
+        | Observation::Formatted { under: Some(_), by, .. }
         | Observation::Swept { under: Some(_), by, .. } => (InDoubt, by.clone()),
         Observation::Copy { from, to, .. } => (Written, format!("{from} copied to {to}")),
         Observation::Delete { .. } => (Deleted, String::new()),
@@ -261,6 +265,7 @@ fn told(observation: &Observation) -> Option<(FileEventKind, String)> {
         Observation::Printed { .. }
         | Observation::Linked { .. }
         | Observation::Presumed { .. }
+        | Observation::Formatted { under: None, .. }
         | Observation::Swept { under: None, .. } => return None,
     })
 }

@@ -12,6 +12,19 @@ pub struct Formatter {
     pub extensions: &'static [&'static str],
     /// Whether it rewrites only the files that are named, if any are.
     pub only_named: bool,
+    /// Whether what it changes is near to what it dislikes, as with one that only lays out the text.
+    pub is_local: bool,
+}
+
+impl Formatter {
+    /// A name that is the same for all ways to start it.
+    pub fn family(&self) -> String {
+        match self.words {
+            ["go", "fmt"] => "gofmt".to_owned(),
+            ["cargo", "fmt"] => "rustfmt".to_owned(),
+            words => words.join(" "),
+        }
+    }
 }
 
 /// A formatter that rewrites the files that are named.
@@ -20,33 +33,42 @@ const fn formats(
     needs: &'static [&'static str],
     extensions: &'static [&'static str],
 ) -> Formatter {
-    Formatter { words, needs, extensions, only_named: true }
+    Formatter { words, needs, extensions, only_named: true, is_local: true }
+}
+
+/// One that also changes what the text means, anywhere in a file.
+const fn fixes(
+    words: &'static [&'static str],
+    needs: &'static [&'static str],
+    extensions: &'static [&'static str],
+) -> Formatter {
+    Formatter { words, needs, extensions, only_named: true, is_local: false }
 }
 
 /// A formatter that follows references from file to file, or takes packages.
 const fn roams(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
-    Formatter { words, needs: &[], extensions, only_named: false }
+    Formatter { words, needs: &[], extensions, only_named: false, is_local: true }
 }
 
 /// Formatters, and the files that they may change.
 pub const FORMATTERS: &[Formatter] = &[
-    formats(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
-    formats(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
+    fixes(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
+    fixes(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
     formats(&["biome", "format"], &["--write", "--fix"], &[]),
-    formats(&["biome", "lint"], &["--write", "--fix", "--apply"], &[]),
+    fixes(&["biome", "lint"], &["--write", "--fix", "--apply"], &[]),
     formats(&["black"], &[], &["py", "pyi", "ipynb"]),
     roams(&["cargo", "fmt"], &["rs"]),
     formats(&["clang-format"], &["-i"], &[]),
     formats(&["dart", "format"], &[], &["dart"]),
-    formats(&["eslint"], &["--fix"], &[]),
+    fixes(&["eslint"], &["--fix"], &[]),
     roams(&["go", "fmt"], &["go"]),
     formats(&["gofmt"], &["-w"], &["go"]),
     formats(&["gofumpt"], &["-w"], &["go"]),
-    formats(&["goimports"], &["-w"], &["go"]),
-    formats(&["isort"], &[], &["py", "pyi"]),
+    fixes(&["goimports"], &["-w"], &["go"]),
+    fixes(&["isort"], &[], &["py", "pyi"]),
     formats(&["mix", "format"], &[], &["ex", "exs", "heex"]),
     formats(&["prettier"], &["--write", "-w"], &[]),
-    formats(&["ruff", "check"], &["--fix"], &["py", "pyi", "ipynb"]),
+    fixes(&["ruff", "check"], &["--fix"], &["py", "pyi", "ipynb"]),
     formats(&["ruff", "format"], &[], &["py", "pyi", "ipynb"]),
     roams(&["rustfmt"], &["rs"]),
     formats(&["shfmt"], &["-w"], &[]),
@@ -70,11 +92,19 @@ pub(super) enum Reach<'a> {
     Named(Vec<(&'a str, &'static [&'static str])>),
 }
 
-/// Returns which files a command may change, if it is a formatter.
-pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
+/// Whether a command is a formatter that writes.
+pub(super) fn writes(words: &[&str]) -> bool {
+    formatter_of(words).is_some()
+}
+
+fn formatter_of(words: &[&str]) -> Option<&'static Formatter> {
     let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
-    let formatter =
-        FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))?;
+    FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))
+}
+
+/// Returns which files a command may change, if it is a formatter.
+pub(super) fn reach<'a>(words: &[&'a str]) -> Option<(&'static Formatter, Reach<'a>)> {
+    let formatter = formatter_of(words)?;
     let arguments = &words[formatter.words.len()..];
     let is_option = |word: &&&str| word.starts_with('-');
     if arguments.iter().filter(is_option).any(|word| NAMING.iter().any(|part| word.contains(part))) {
@@ -87,9 +117,9 @@ pub(super) fn reach<'a>(words: &[&'a str]) -> Option<Reach<'a>> {
         // A directory may also contain files of other kinds.
         let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
         let limits = |word: &str| if is_directory(word) { formatter.extensions } else { &[] };
-        return Some(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
+        return Some((formatter, Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect())));
     }
-    Some(Reach::Kinds(formatter.extensions))
+    Some((formatter, Reach::Kinds(formatter.extensions)))
 }
 
 #[cfg(test)]
@@ -98,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_formatter_reaches_what_it_is_told_to() {
-        let of = |line: &'static str| reach(&line.split(' ').collect::<Vec<_>>());
+        let of = |line: &'static str| Some(reach(&line.split(' ').collect::<Vec<_>>())?.1);
         let named = |names: &[&'static str]| Some(Reach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
         assert_eq!(of("gofmt -w a.go b.go"), named(&["a.go", "b.go"]));
         assert_eq!(of("prettier --write src"), named(&["src"]));

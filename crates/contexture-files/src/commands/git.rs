@@ -87,7 +87,8 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     }
     let Some(words) = rest.iter().map(Word::plain).collect::<Option<Vec<_>>>() else {
         // For these actions, a word that is not plain is a message, a name, or a file to be added.
-        let is_safe = matches!(action, "commit" | "add" | "push" | "fetch" | "tag" | "branch" | "config");
+        let is_kept = action == "stash" && matches!(rest[0].plain(), Some("drop" | "list" | "show"));
+        let is_safe = is_kept || matches!(action, "commit" | "add" | "push" | "fetch" | "tag" | "branch" | "config");
         return if is_safe { Effects::presumed() } else { all() };
     };
     match (action, words.as_slice()) {
@@ -149,6 +150,8 @@ fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], direc
     let start = match words.iter().position(|word| *word == "--") {
         Some(at) => at + 1,
         None if action == "restore" && words.iter().all(|word| !word.starts_with('-')) => 0,
+        // Of these, only files can be chosen.
+        None if matches!(words, ["--ours" | "--theirs", _, ..]) => 1,
         None => return Effects::all(command),
     };
     let by = told(command);

@@ -45,7 +45,7 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
 }
 
 fn is_harmless(effects: &Effects) -> bool {
-    effects.changes.is_empty() && effects.doubts.is_empty()
+    effects.changes.is_empty() && effects.doubts.is_empty() && !effects.is_guess
 }
 
 /// A command with something plain in the place of all that the shell would put in. `None` if that may be options which
@@ -54,7 +54,10 @@ fn with_stand_ins(command: &Simple, stand_in: &str) -> Option<Simple> {
     let mut plain = command.clone();
     for word in plain.words.iter_mut().skip(1).filter(|word| word.expands != Expands::Never) {
         if word.expands == Expands::ToAnything {
-            if word.has_braces || word.text.contains("$'") {
+            // A text with escapes is one word, and no option if it does not begin like one.
+            let is_text =
+                word.text.starts_with("$'") && !word.text.starts_with("$'-") && !word.text.starts_with("$'\\");
+            if word.has_braces || (word.text.contains("$'") && !is_text) {
                 return None;
             }
             word.text = replaced(&word.text, stand_in);

@@ -4,11 +4,14 @@
 //! other programs or hide what they do is presumed to read only. If all that it writes is named in it, only that is in
 //! doubt.
 
+use super::sed::{Syntax, needed_text};
+use super::unknown::CHANGERS;
 use super::{Effects, operands_of, reach, told};
 use crate::mentions::looks_like_file;
-use crate::observation::Observation;
+use crate::model::named_places;
+use crate::observation::{LineChange, Observation};
 use crate::path::Directory;
-use crate::shell::{Redirect, Simple};
+use crate::shell::{Redirect, Simple, Word};
 
 /// What a program text does, by its words.
 #[derive(Debug, PartialEq, Eq)]
@@ -175,7 +178,6 @@ const SCRIPT_DEEDS: &[&str] = &[
     "execSync",
     "fork",
     "globalThis",
-    "import",
     "linkSync",
     "mkdtemp",
     "promises",
@@ -259,13 +261,12 @@ fn of_deeds(deeds: Deeds<'_>, command: &Simple, directory: &Directory) -> Effect
     match deeds {
         Deeds::Reads => Effects::presumed(),
         Deeds::Writes(names) => {
-            let swept = |name: &&str| {
-                Some(Observation::Swept { under: Some(directory.place(name)?), extensions: vec![], by: by.clone() })
+            let swept = |name: &&str| Observation::Swept {
+                under: directory.place_somewhere(name),
+                extensions: Vec::new(),
+                by: by.clone(),
             };
-            match names.iter().map(swept).collect::<Option<Vec<_>>>() {
-                Some(doubts) => Effects { doubts, ..Effects::presumed() },
-                None => Effects::all(command),
-            }
+            Effects { doubts: names.iter().map(swept).collect(), ..Effects::presumed() }
         }
         Deeds::Unknown => Effects::all(command),
     }
@@ -302,26 +303,57 @@ fn python(text: &str) -> Deeds<'_> {
         || bare.contains("sys.modules");
     // `Path.replace` renames a file.
     let may_rename = has(&["Path", "pathlib"]) && has(&["replace"]);
-    if has(PYTHON_DEEDS) || has_odd || may_rename || !imports_known(&bare) {
+    if has(PYTHON_DEEDS) || has_odd || may_rename {
         return Deeds::Unknown;
     }
+    // What is imported is code of the project, as in a test, or of a package. With names of its own it may write.
+    let is_known = imports_known(&bare);
     let writes = match opens(&bare) {
         Some(writes) => writes || has(PYTHON_WRITERS),
         None => return Deeds::Unknown,
     };
     if !writes {
-        return Deeds::Reads;
+        return if imports(&bare).any(says_change) { Deeds::Unknown } else { Deeds::Reads };
     }
-    let is_composed = has(PYTHON_FINDERS) || text.contains("f'") || text.contains("f\"") || text.contains("%");
     let literals = literals(text);
     // Names may also be put together from parts.
-    let is_part = |literal: &&str| literal.ends_with('/') || literal.starts_with('.') || *literal == "..";
-    if is_composed || literals.iter().any(is_part) {
+    let is_part = |literal: &&str| {
+        literal.ends_with('/')
+            || (literal.starts_with('.') && !literal.starts_with("./") && !literal.starts_with("../"))
+    };
+    let is_composed = has(PYTHON_FINDERS) || composes(text) || literals.iter().any(is_part);
+    if is_composed || !is_known {
         return Deeds::Unknown;
     }
-    let files: Vec<&str> =
+    let mut files: Vec<&str> =
         literals.into_iter().filter(|literal| looks_like_file(literal) && !literal.contains('\n')).collect();
+    files.extend(named_places(text).map(|place| place.path));
+    files.sort_unstable();
+    files.dedup();
     if files.is_empty() { Deeds::Unknown } else { Deeds::Writes(files) }
+}
+
+/// Whether the name of a file may be put together: where one is opened, or with the sign for parts of paths.
+fn composes(text: &str) -> bool {
+    let is_put_together = |arguments: &str| {
+        let first = top_level(arguments).next().unwrap_or_default();
+        first.contains(['+', '%', '{', '(', '/']) && !first.trim().starts_with(['\'', '"'])
+            || first.contains("f'")
+            || first.contains("f\"")
+            || first.contains("' ")
+            || first.contains("\" ")
+    };
+    let opened = ["open(", "Path("]
+        .iter()
+        .flat_map(|begin| text.match_indices(begin).map(|(at, _)| within(&text[at + begin.len()..]).unwrap_or("+")));
+    opened.into_iter().any(is_put_together) || text.contains(") / ") || text.contains("' / ") || text.contains("\" / ")
+}
+
+/// The modules that a text imports.
+fn imports(text: &str) -> impl Iterator<Item = &str> {
+    let statements = text.split(['\n', ';']).map(str::trim);
+    let names = statements.filter_map(|line| line.strip_prefix("import ").or_else(|| line.strip_prefix("from ")));
+    names.flat_map(|names| names.split([',', ' ', '.'])).filter(|name| !name.is_empty())
 }
 
 /// Whether all modules that a text imports are known.
@@ -396,16 +428,21 @@ fn literals(text: &str) -> Vec<&str> {
 
 fn script(text: &str) -> Deeds<'_> {
     let bare = text.replace("process.stdout.write", "print").replace("console.", "print.");
-    let is_known = |module: &&str| {
-        let module = module.trim_start_matches("node:");
-        matches!(module, "fs" | "path" | "os" | "util" | "url" | "crypto") || module.ends_with(".json")
+    // What is loaded is code of the project, as in a test, or of a package.
+    let loads = |begin: &str| {
+        let loaded: Vec<String> = bare
+            .match_indices(begin)
+            .map(|(at, _)| {
+                let argument = within(&bare[at + begin.len()..]).unwrap_or_default().trim();
+                let name = argument.strip_prefix(['\'', '"']).and_then(|name| name.strip_suffix(['\'', '"']));
+                name.unwrap_or_default().to_owned()
+            })
+            .collect();
+        loaded
     };
-    // What is required may do anything when it is loaded.
-    let required = bare.match_indices("require(").map(|(at, _)| {
-        let argument = within(&bare[at + "require(".len()..]).unwrap_or_default().trim();
-        argument.strip_prefix(['\'', '"']).and_then(|name| name.strip_suffix(['\'', '"'])).unwrap_or_default()
-    });
-    let is_harmless = required.into_iter().all(|module| is_known(&module));
+    let is_plain = |module: &String| !module.is_empty() && !module.contains("child_process") && !says_change(module);
+    let is_harmless = loads("require(").iter().chain(&loads("import(")).all(is_plain)
+        && literals(&bare).iter().filter(|literal| literal.contains('/')).all(|literal| !says_change(literal));
     let has_deed = names(&bare).any(|name| SCRIPT_DEEDS.contains(&name));
     // A member may be named by a text that is put together.
     if !is_harmless || has_deed || bare.contains("fs[") || bare.contains("process[") {
@@ -413,6 +450,13 @@ fn script(text: &str) -> Deeds<'_> {
     } else {
         Deeds::Reads
     }
+}
+
+/// Whether the name of a module says that it changes something.
+fn says_change(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or(module);
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_ascii_lowercase);
+    parts.into_iter().any(|part| CHANGERS.contains(&part.as_str()))
 }
 
 fn other(text: &str) -> Deeds<'_> {
@@ -444,8 +488,36 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
     if operands.is_empty() || operands.iter().any(|word| word.text.starts_with('-')) {
         return None;
     }
+    // Line by line, a substitution touches only lines that have its text.
+    let is_by_line = options.iter().all(|word| !word.text.contains(['0', 'l', 'a', 'n'])) && is_printing(options);
+    if let Some(change) = substitution(&code.text).filter(|_| is_by_line) {
+        let one = |word: &&Word| {
+            let path = directory.place(word.plain()?)?;
+            Some(Observation::Rewrite { path, changes: vec![change.clone()], by: by.clone() })
+        };
+        if let Some(changes) = operands.iter().map(one).collect::<Option<Vec<_>>>() {
+            return Some(Effects { changes, ..Effects::presumed() });
+        }
+    }
     let doubts = operands.into_iter().map(|word| reach(word, directory, &by)).collect();
     Some(Effects { doubts, ..Effects::presumed() })
+}
+
+/// Whether options of Perl let it print every line after its program ran.
+fn is_printing(options: &[Word]) -> bool {
+    options.iter().any(|word| word.text.contains('p'))
+}
+
+/// The lines that a single substitution of Perl may touch.
+fn substitution(code: &str) -> Option<LineChange> {
+    let rest = code.trim().trim_end_matches(';').strip_prefix('s')?;
+    let delimiter = rest.chars().next().filter(|c| "/|#,!%~".contains(*c))?;
+    let parts: Vec<&str> = rest[1..].split(delimiter).collect();
+    let [pattern, replacement, flags] = parts.as_slice() else { return None };
+    let is_plain = flags.chars().all(|c| c == 'g') && !pattern.ends_with('\\') && !replacement.ends_with('\\');
+    let keeps_count = !replacement.contains("\\n") && !replacement.contains('\n');
+    let text = needed_text(pattern, Syntax::Perl).filter(|_| is_plain)?;
+    Some(LineChange::Perhaps { text, keeps_count })
 }
 
 #[cfg(test)]
@@ -471,9 +543,11 @@ mod tests {
             "exec('x')",
             "open('a.txt', m).write('x')",
             "from pathlib import Path; Path('a').replace('b')",
-            "import mine; mine.go()",
-            "import os, mine",
-            "if 1: import mine",
+            "import mine; open('a.txt', 'w').write(mine.text())",
+            "import migrate; migrate.go()",
+            "if 1: import mine\nopen('a.txt', 'w')",
+            "p = 'src'\nopen(p + '/a.txt', 'w')",
+            "import pathlib\n(pathlib.Path('src') / 'a.txt').write_text('x')",
             "import glob\nfor f in glob.glob('*'): open(f, 'w')",
             "open('a' + '.txt', 'w')",
             "open(f'{x}.txt', 'w')",
@@ -487,7 +561,9 @@ mod tests {
     #[test]
     fn programs_that_write_what_they_name_reach_only_that() {
         let text = "s = open('src/a.go').read()\ns = s.replace('x', 'y')\nopen('src/a.go', 'w').write(s)";
-        assert_eq!(python(text), Deeds::Writes(vec!["src/a.go", "src/a.go"]));
+        assert_eq!(python(text), Deeds::Writes(vec!["src/a.go"]));
+        let text = "for p in ['a/x.go', 'b/y.go']:\n    s = open(p).read()\n    open(p, 'w').write(s)\n    print(f'{p} %d' % 1)";
+        assert_eq!(python(text), Deeds::Writes(vec!["a/x.go", "b/y.go"]));
         assert_eq!(python("open('a.txt', mode='a')"), Deeds::Writes(vec!["a.txt"]));
         assert_eq!(python("from pathlib import Path\nPath('a.txt').open('w')"), Deeds::Writes(vec!["a.txt"]));
     }
@@ -495,10 +571,12 @@ mod tests {
     #[test]
     fn scripts_are_judged_by_their_words() {
         assert_eq!(script("console.log(require('./package.json').version)"), Deeds::Reads);
+        assert_eq!(script("import { f } from './src/f'; console.log(f(1))"), Deeds::Reads);
+        assert_eq!(script("import { go } from './scripts/migrate.ts'; go()"), Deeds::Unknown);
         assert_eq!(script("console.log(JSON.parse(require('fs').readFileSync('a.json','utf8')).a)"), Deeds::Reads);
         for text in [
             "require('fs').writeFileSync('a','b')",
-            "require('./x.js')",
+            "require('./codegen.js')",
             "require('child_process')",
             "fs['rm'+'Sync']('a')",
         ] {

@@ -81,6 +81,8 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let by = told(command);
     let changes: Option<Vec<Vec<LineChange>>> =
         sed.scripts.iter().map(|script| line_changes(script, sed.is_extended)).collect();
+    let syntax = if sed.is_extended { Syntax::Extended } else { Syntax::Basic };
+    let changes = changes.or_else(|| sed.scripts.iter().map(|script| perhaps(script, syntax)).collect());
     let mut effects = Effects::none();
     for file in &sed.files {
         let path = file.plain().and_then(|path| directory.place(path));
@@ -183,6 +185,138 @@ fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
     (!changes.is_empty()).then_some(changes)
 }
 
+/// The lines that a script of substitutions and deletions may touch, by a text that all of them have.
+fn perhaps(script: &str, syntax: Syntax) -> Option<Vec<LineChange>> {
+    let mut changes = Vec::new();
+    let mut rest = script.trim_start_matches([' ', ';', '\n']);
+    while !rest.is_empty() {
+        let (change, after) = one_perhaps(rest, syntax)?;
+        changes.push(change);
+        let after = after.trim_start_matches(' ');
+        rest = match after.chars().next() {
+            None => "",
+            Some(';' | '\n') => after.trim_start_matches([' ', ';', '\n']),
+            Some(_) => return None,
+        };
+    }
+    (!changes.is_empty()).then_some(changes)
+}
+
+fn one_perhaps(script: &str, syntax: Syntax) -> Option<(LineChange, &str)> {
+    if let Some(inner) = script.strip_prefix('/') {
+        let (pattern, rest) = delimited(inner, '/')?;
+        let after = rest.strip_prefix('d')?;
+        return Some((LineChange::Perhaps { text: needed_text(pattern, syntax)?, keeps_count: false }, after));
+    }
+    let (_, rest) = address(script)?;
+    let rest = rest.strip_prefix('s')?;
+    let delimiter = rest.chars().next().filter(|c| "/|#,:@!%~".contains(*c))?;
+    let (pattern, rest) = delimited(&rest[1..], delimiter)?;
+    let (replacement, rest) = delimited(rest, delimiter)?;
+    let (flags, after) = rest.split_at(rest.find([' ', ';', '\n', '}']).unwrap_or(rest.len()));
+    let is_plain = flags.chars().all(|c| c == 'g' || c.is_ascii_digit());
+    // A delimiter that is a sign of patterns means something else when it is escaped.
+    let is_escaped = pattern.contains(&format!("\\{delimiter}"));
+    if !is_plain || (is_escaped && delimiter != '/') {
+        return None;
+    }
+    let keeps_count = !replacement.contains("\\n") && !replacement.contains('\n');
+    Some((LineChange::Perhaps { text: needed_text(pattern, syntax)?, keeps_count }, after))
+}
+
+/// The signs of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// `\(` groups, `\+` repeats.
+    Basic,
+    /// `(` groups, `+` repeats.
+    Extended,
+    /// As extended, with classes such as `\d`, and variables.
+    Perl,
+}
+
+/// The longest text that every match of a pattern has; `None` if none is certain.
+pub(super) fn needed_text(pattern: &str, syntax: Syntax) -> Option<String> {
+    // A group may switch to ignoring case.
+    if syntax == Syntax::Perl && pattern.contains("(?") {
+        return None;
+    }
+    let mut runs: Vec<String> = vec![String::new()];
+    let mut depth = 0_usize;
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        let (is_escaped, c) = match c {
+            '\\' => (true, chars.next()?),
+            c => (false, c),
+        };
+        // Whether it is a sign, and not the character itself.
+        let is_sign = match c {
+            '(' | ')' | '{' | '}' | '|' | '+' | '?' => is_escaped == (syntax == Syntax::Basic),
+            '.' | '*' | '[' | '^' | '$' => !is_escaped,
+            '@' => syntax == Syntax::Perl && !is_escaped,
+            _ => false,
+        };
+        match c {
+            // Within a group it matters as little as the rest of it.
+            '|' if is_sign && depth == 0 => return None,
+            '(' if is_sign => {
+                depth += 1;
+                runs.push(String::new());
+            }
+            ')' if is_sign => {
+                depth = depth.checked_sub(1)?;
+                runs.push(String::new());
+            }
+            '*' | '?' | '{' if is_sign => {
+                // What is before it may be missing.
+                if let Some(last) = runs.last_mut().filter(|_| depth == 0) {
+                    last.pop();
+                }
+                runs.push(String::new());
+                if c == '{' {
+                    while chars.next()? != '}' {}
+                }
+            }
+            '[' if is_sign => {
+                bracket(&mut chars)?;
+                runs.push(String::new());
+            }
+            '$' if is_sign && syntax == Syntax::Perl && chars.peek().is_some_and(|next| *next != ')') => return None,
+            _ if is_sign && c == '@' => return None,
+            _ if is_sign => runs.push(String::new()),
+            c if is_escaped && c.is_ascii_alphanumeric() => match c {
+                // What these change is not followed.
+                'Q' | 'E' | 'U' | 'L' | 'c' | 'x' | 'N' | 'p' | 'P' | 'k' | 'g' | 'o' => return None,
+                _ => runs.push(String::new()),
+            },
+            c if is_escaped && matches!(c, '<' | '>' | '`' | '\'') => runs.push(String::new()),
+            c if depth == 0 => runs.last_mut()?.push(c),
+            // What is in a group may be missing.
+            _ => {}
+        }
+    }
+    let longest = runs.into_iter().max_by_key(String::len)?;
+    (depth == 0 && longest.trim().len() > 1 && !longest.contains('\n')).then_some(longest)
+}
+
+/// Skips a bracket expression from after its first sign.
+fn bracket(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<()> {
+    if chars.peek() == Some(&'^') {
+        chars.next();
+    }
+    let mut is_first = true;
+    loop {
+        match chars.next()? {
+            ']' if !is_first => return Some(()),
+            // Classes such as `[:space:]` end with a bracket too.
+            '[' if matches!(chars.peek(), Some(':' | '.' | '=')) => return None,
+            '\\' => drop(chars.next()?),
+            _ => {}
+        }
+        is_first = false;
+    }
+}
+
 /// One command of a script and what follows it.
 fn line_change(script: &str, extended: bool) -> Option<(LineChange, &str)> {
     if let Some(inner) = script.strip_prefix('/') {
@@ -282,4 +416,30 @@ fn plain_replacement(replacement: &str) -> Option<String> {
         }
     }
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_match_of_a_pattern_has_some_text() {
+        let basic = |pattern: &str| needed_text(pattern, Syntax::Basic);
+        assert_eq!(basic("foo.*barbar"), Some("barbar".into()));
+        assert_eq!(basic("ValidateMappings(nil)"), Some("ValidateMappings(nil)".into()));
+        assert_eq!(basic("abc*"), Some("ab".into()));
+        assert_eq!(basic("a\\.b\\(cde\\)*f"), Some("a.b".into()));
+        assert_eq!(basic("one\\|two"), None);
+        assert_eq!(basic("^\\s*$"), None);
+        assert_eq!(basic("[a-z]x[^]]yz"), Some("yz".into()));
+        assert_eq!(basic("ab\\{2\\}cd"), Some("cd".into()));
+        let extended = |pattern: &str| needed_text(pattern, Syntax::Extended);
+        assert_eq!(extended("(abc)?def"), Some("def".into()));
+        assert_eq!(extended("abc|def"), None);
+        assert_eq!(extended("call\\(x"), Some("call(x".into()));
+        let perl = |pattern: &str| needed_text(pattern, Syntax::Perl);
+        assert_eq!(perl("\\bold_name\\b"), Some("old_name".into()));
+        assert_eq!(perl("name$x"), None);
+        assert_eq!(perl("\\Qa.b\\E"), None);
+    }
 }

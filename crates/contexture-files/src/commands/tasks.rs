@@ -26,10 +26,14 @@ pub const LOOKING_TASKS: &[&str] = &[
     "ci",
     "compile",
     "coverage",
+    "dev",
     "e2e",
     "eslint",
     "lint",
+    "preview",
+    "serve",
     "spec",
+    "start",
     "test",
     "tests",
     "tsc",
@@ -104,7 +108,7 @@ fn is_looking(task: &str) -> bool {
 }
 
 /// Programs that run what they are given, or write where they are told to: a word after them is a script or a file.
-const RUN_ANYTHING: &[&str] = &[
+pub(super) const RUN_ANYTHING: &[&str] = &[
     ".", "ash", "bash", "bzip2", "chroot", "cp", "csplit", "dash", "dd", "doas", "ed", "emacs", "env", "eval", "ex",
     "exec", "expect", "gunzip", "gzip", "install", "ksh", "lua", "mv", "nano", "nc", "node", "nvim", "parallel",
     "patch", "perl", "php", "python", "python2", "python3", "rm", "rsync", "ruby", "scp", "sh", "source", "split",

@@ -13,6 +13,7 @@ use crate::commands::everything;
 use crate::completion::{self, Completion};
 use crate::found::observe_hits;
 use crate::mentions::observe_mentions;
+use crate::model::named_places;
 use crate::numbering::{MAX_LINE_NUMBER, line_number, split_lines};
 use crate::observation::Observation;
 use crate::observation::Seen;
@@ -49,6 +50,30 @@ const LOOK_ONLY: &[&str] = &[
     "analysis only",
     "research only",
     "findings only",
+];
+
+/// Most files that the task and the report of an agent may name. With more, it may have changed any.
+const MAX_REPORTED: usize = 64;
+
+/// Words in the title of a task that only looks, in lower case.
+const LOOKING_TITLES: &[&str] = &["analysis", "audit", "exploration", "investigation", "research", "review"];
+
+/// Words in the title of a task that changes something, in lower case, besides those of tools.
+const CHANGING_TITLES: &[&str] = &[
+    "address",
+    "boost",
+    "build",
+    "clean",
+    "cleanup",
+    "deduplicate",
+    "execute",
+    "implement",
+    "improve",
+    "make",
+    "migrate",
+    "resolve",
+    "split",
+    "upgrade",
 ];
 
 /// Verbs with which a task begins that only looks, in lower case.
@@ -270,7 +295,7 @@ impl<'a> Arguments<'a> {
         let mut observations: Vec<Observation> = match does {
             _ if completion == Completion::Undone => Vec::new(),
             Does::Delegate if self.only_looks() => vec![Observation::Presumed { by }],
-            Does::Delegate => vec![everything(by)],
+            Does::Delegate => self.delegated(&output.output, &by),
             Does::Anything if paths.is_empty() => vec![everything(by)],
             _ => paths.iter().map(named).chain([Observation::Presumed { by: by.clone() }]).collect(),
         };
@@ -280,11 +305,41 @@ impl<'a> Arguments<'a> {
         seen(does, placed, None, observations, failed)
     }
 
+    /// What another agent may have changed: the files that its task and its report name. All else is presumed to stay,
+    /// if the report names any.
+    fn delegated(&self, report: &str, by: &str) -> Vec<Observation> {
+        let task = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
+        let mut named: Vec<&str> = named_places(task).chain(named_places(report)).map(|place| place.path).collect();
+        named.sort_unstable();
+        named.dedup();
+        // One that was only started has nothing to report yet.
+        let is_started = report.starts_with("Async agent launched") || report.contains("\"agent_id\"");
+        if is_started || named_places(report).next().is_none() || named.len() > MAX_REPORTED {
+            return vec![everything(by.to_owned())];
+        }
+        let swept = |under: &str| Observation::Swept {
+            under: Some(under.to_owned()),
+            extensions: Vec::new(),
+            by: by.to_owned(),
+        };
+        let named = named.into_iter().map(swept);
+        named.chain([Observation::Presumed { by: by.to_owned() }]).collect()
+    }
+
     /// Whether an agent is told only to look: by its kind, or in so many words.
     fn only_looks(&self) -> bool {
         let kind = text_of(self.value, None, &["subagent_type", "agent_type", "agent", "mode", "type"]);
         let kind = kind.unwrap_or_default().to_lowercase();
         if LOOKING_AGENTS.iter().any(|name| kind == *name) {
+            return true;
+        }
+        let title = text_of(self.value, None, &["description", "title"]).unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).collect();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+        if (has(LOOKING_TITLES) || words.first().is_some_and(|first| LOOKING_VERBS.contains(first)))
+            && !has(guess::CHANGING)
+            && !has(CHANGING_TITLES)
+        {
             return true;
         }
         let told = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Applies changes to what is known of files.
 
+use super::format::Run;
 use super::state::End;
 use super::{FileModel, FileState, Grade, Now, Segment, extension_of, is_beneath, normalize, splice};
 use crate::numbering::Passage;
@@ -34,6 +35,10 @@ impl FileModel {
                 }
             }
             Observation::Swept { under, extensions, by } => self.sweep(now, under.as_deref(), extensions, by),
+            Observation::Formatted { under, extensions, formatter, is_local, is_proven, by } => {
+                let run = Run { formatter, is_local: *is_local, is_proven: *is_proven, by };
+                self.format(now, under.as_deref(), extensions, run);
+            }
             Observation::Made { path } => self.make(now, path),
             Observation::Delete { path } => self.delete(now, path),
             Observation::Copy { from, to, into } => self.copy(now, from, to, *into),
@@ -127,12 +132,34 @@ impl FileModel {
         }
     }
 
-    fn doubt_beneath(&mut self, now: Now, under: &str, extensions: &[String], by: &str, but: Option<&str>) {
-        for index in 0..self.files.len() {
-            let path = self.normal(index);
+    /// Takes in that a formatter ran over files.
+    fn format(&mut self, now: Now, under: Option<&str>, extensions: &[String], run: Run<'_>) {
+        let under = under.map(normalize).unwrap_or_default();
+        for index in self.beneath(&under, extensions) {
+            match self.files[index].deleted {
+                true => self.doubt(index, now, run.by),
+                false => self.files.change(index).format(now, run),
+            }
+        }
+        for name in self.linked_names(&under, true) {
+            self.doubt_beneath(now, &name, &[], run.by, None);
+        }
+    }
+
+    /// The files at or beneath a path that have one of some extensions.
+    fn beneath(&self, under: &str, extensions: &[String]) -> Vec<usize> {
+        let is_it = |index: &usize| {
+            let path = self.normal(*index);
             let is_of_kind =
                 extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
-            if is_of_kind && is_beneath(&path, under) && Some(path.as_str()) != but {
+            is_of_kind && is_beneath(&path, under)
+        };
+        (0..self.files.len()).filter(is_it).collect()
+    }
+
+    fn doubt_beneath(&mut self, now: Now, under: &str, extensions: &[String], by: &str, but: Option<&str>) {
+        for index in self.beneath(under, extensions) {
+            if but.is_none_or(|but| self.normal(index) != but) {
                 self.doubt(index, now, by);
             }
         }
@@ -227,6 +254,7 @@ impl FileModel {
         let file = self.open(&path, now.at);
         (file.segments, file.whole, file.doubts, file.end) = (segments, whole, doubts, end);
         (file.deleted, file.has_returns) = (false, has_returns);
+        file.formatted = None;
         file.mark_edited(now.at);
         if !is_certain {
             file.raise_doubt(now, "a copy whose place is not certain");
@@ -281,6 +309,7 @@ impl Edit {
 
 impl FileState {
     fn write(&mut self, now: Now, text: &str) {
+        self.formatted = None;
         self.segments = vec![Segment::new(now, now.at, &Passage::plain(Some(1), text))];
         self.deleted = false;
         self.whole = true;
@@ -376,6 +405,8 @@ impl FileState {
     fn edit(&mut self, now: Now, edit: &Edit, all: bool) {
         self.deleted = false;
         self.mark_edited(now.at);
+        let (old, new) = edit.pieces();
+        self.note_cut(&old, &new);
         let counts: Vec<usize> = self.segments.iter().map(|segment| splice::occurrences(segment, &edit.old)).collect();
         let numbered =
             counts.iter().zip(&self.segments).filter(|(count, segment)| **count > 0 && segment.first.is_some());
@@ -517,6 +548,7 @@ impl FileState {
         self.mark_edited(now.at);
         let mut from = 0;
         for hunk in hunks {
+            self.note_cut(&texts(&hunk.old), &texts(&hunk.new));
             self.patch_hunk(now, hunk, &mut from);
         }
         // Some tools end the file with a line feed, and some leave it as it was.
@@ -611,4 +643,8 @@ impl FileState {
         self.segments.retain(|segment| whole || !segment.lines.is_empty());
         self.settle(now, UNPLACED);
     }
+}
+
+fn texts(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::format::Formatting;
 use super::index::PathIndex;
 use super::names::Names;
 use super::shelf::Shelf;
@@ -107,6 +108,8 @@ impl FileState {
             doubts,
             mentions,
             end,
+            formatted,
+            is_cut,
             has_returns,
             bytes,
         } = self;
@@ -138,6 +141,12 @@ impl FileState {
             End::Closed => 1,
             End::Open => 2,
         });
+        packer.flag(formatted.is_some());
+        if let Some(Formatting { by, at }) = formatted {
+            packer.text(by);
+            packer.number(*at);
+        }
+        packer.flag(*is_cut);
         packer.flag(*has_returns);
         packer.number(*bytes);
     }
@@ -169,6 +178,11 @@ impl FileState {
                 2 => End::Open,
                 _ => return Err(Damaged),
             },
+            formatted: match unpacker.flag()? {
+                true => Some(Formatting { by: owned(unpacker)?, at: unpacker.number()? }),
+                false => None,
+            },
+            is_cut: unpacker.flag()?,
             has_returns: unpacker.flag()?,
             bytes: unpacker.number()?,
         };

@@ -9,12 +9,15 @@ impl FileState {
     pub(super) fn rewrite(&mut self, now: Now, changes: &[LineChange], by: &str) {
         self.deleted = false;
         self.mark_edited(now.at);
+        self.is_cut = true;
         let by_number = changes.iter().any(|change| match change {
             LineChange::Substitute { lines, .. } => lines.is_some(),
             LineChange::Delete { .. } => true,
-            LineChange::DeleteMatching { .. } => false,
+            LineChange::DeleteMatching { .. } | LineChange::Perhaps { .. } => false,
         });
-        let removes_unseen = changes.iter().any(|change| matches!(change, LineChange::DeleteMatching { .. }));
+        let removes_unseen = changes.iter().any(|change| {
+            matches!(change, LineChange::DeleteMatching { .. } | LineChange::Perhaps { keeps_count: false, .. })
+        });
         let is_whole = self.whole;
         for segment in &mut self.segments {
             let first = segment.first;
@@ -47,11 +50,13 @@ impl FileState {
 fn rewritten(line: Line, number: Option<usize>, now: Now, changes: &[LineChange]) -> Option<Line> {
     let is_in = |first: usize, last: usize| number.is_some_and(|number| (first..=last).contains(&number));
     let mut text: Option<String> = None;
+    let mut line = line;
     for change in changes {
         let now = text.as_deref().unwrap_or(&line.text);
         match change {
             LineChange::Delete { first, last } if is_in(*first, *last) => return None,
             LineChange::DeleteMatching { text } if now.contains(text.as_str()) => return None,
+            LineChange::Perhaps { text: held, .. } if now.contains(held.as_str()) => line.grade = Grade::InDoubt,
             LineChange::Substitute { lines, old, new, all }
                 if lines.is_none_or(|(first, last)| is_in(first, last)) && now.contains(old.as_str()) =>
             {

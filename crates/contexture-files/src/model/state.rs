@@ -100,6 +100,7 @@ impl FileState {
 
     /// Puts all known lines in doubt, because of a change that cannot be followed.
     pub(super) fn raise_doubt(&mut self, now: Now, by: &str) {
+        self.formatted = None;
         self.doubt_lines(now, by, |_| true);
         self.distrust_numbers(None);
         self.whole = false;
@@ -185,6 +186,7 @@ impl FileState {
 
     pub(super) fn note_change_elsewhere(&mut self) {
         self.changed_elsewhere = true;
+        self.formatted = None;
         self.changed_by = Some(Who::Other);
         self.version += 1;
     }

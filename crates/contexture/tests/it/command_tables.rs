@@ -8,6 +8,7 @@ use contexture::files::commands::tables::{
     WRITES, WRITES_WHOLE,
 };
 use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS, RUNNERS};
+use contexture::files::commands::unknown::{AGENTS, CHANGERS, CHANGING_WORDS};
 use contexture::files::dialect::guess::{
     CHANGE_NAMES, CHANGING, FILE_WORDS, OTHER_THINGS, PROJECT_CHANGING, READING, RUNNING,
 };
@@ -61,16 +62,25 @@ fn tables() -> String {
         code(QUESTIONS)
     );
     text.push_str("\nA word that the shell changes (a variable, a pattern, a substitution) does not change this, unless an option that the line has anywhere would.\nPrograms on the command line (`python3 -c`, `node -e`, `perl -ne`) are presumed to read only if none of their words writes, runs or hides something; if they name all files that they write, only these are in doubt.\n");
+    let _ = writeln!(
+        text,
+        "\n## Programs that are in no table\n\nWhat they name is in doubt, and the rest is presumed to be as it was. All files are in doubt after a script or a program of the project (`./x`, `bash x.sh`, `python3 x.py`), after a program that runs what it is given, after an agent ({}), after a program whose name has one of {}, and if one of its words is {}, or one of the words of tasks and tools that change something. `go run` and `cargo run` are judged by the words of the program that they run.",
+        code(AGENTS),
+        code(CHANGERS),
+        code(CHANGING_WORDS)
+    );
     text.push_str("\n## Installing packages\n\n| command | kinds of files in doubt |\n| --- | --- |\n");
     for (words, extensions) in INSTALLERS {
         let _ = writeln!(text, "| `{}` | {} |", words.join(" "), code(extensions));
     }
-    text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
-    text.push_str("| command | only with | kinds of files | only what it is told |\n| --- | --- | --- | --- |\n");
+    text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. What a formatter has formatted before, and nobody edited since it was seen, is presumed to stay; so are the lines far from later edits, with one that only lays out the text. The first time a file is formatted all of it is in doubt, unless its lines show that somebody formats it (for Go). One that says that it changed nothing changed nothing. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
+    text.push_str("| command | only with | kinds of files | only what it is told | only lays out |\n| --- | --- | --- | --- | --- |\n");
     for entry in FORMATTERS {
         let (words, needs, kinds) = (entry.words.join(" "), code(entry.needs), code(entry.extensions));
         let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds };
-        let _ = writeln!(text, "| `{words}` | {needs} | {kinds} | {} |", if entry.only_named { "yes" } else { "no" });
+        let yes = |is_so: bool| if is_so { "yes" } else { "no" };
+        let (named, local) = (yes(entry.only_named), yes(entry.is_local));
+        let _ = writeln!(text, "| `{words}` | {needs} | {kinds} | {named} | {local} |");
     }
     let _ = writeln!(
         text,

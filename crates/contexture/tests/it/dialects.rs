@@ -298,14 +298,25 @@ fn swept(under: Option<&str>, extensions: &[&str], by: &str) -> Observation {
 fn commands_that_may_change_files_are_said() {
     let check = |command: &str, expected| check("Bash", json!({"command": command}), "", expected);
     let all = |by: &str| vec![swept(None, &[], by)];
-    check("cargo fmt", vec![swept(None, &["rs"], "cargo fmt")]);
+    let formatted = |under: Option<&str>, extensions: &[&str], formatter: &str, by: &str| {
+        let formatted = Observation::Formatted {
+            under: under.map(str::to_owned),
+            extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
+            formatter: formatter.to_owned(),
+            is_local: true,
+            is_proven: true,
+            by: format!("`{by}`"),
+        };
+        vec![formatted, presumed(by)]
+    };
+    check("cargo fmt", formatted(None, &["rs"], "rustfmt", "cargo fmt"));
     check("cargo fmt --check", vec![presumed("cargo fmt --check")]);
     check("prettier --check src", vec![presumed("prettier --check src")]);
     let by = "npx prettier --write src/a.ts";
-    check(by, vec![swept(Some("src/a.ts"), &[], by), presumed(by)]);
-    check("npx prettier --write", all("npx prettier --write"));
+    check(by, formatted(Some("src/a.ts"), &[], "prettier", by));
+    check("npx prettier --write", formatted(None, &[], "prettier", "npx prettier --write"));
     check("gofmt -l .", vec![]);
-    check("gofmt -w .", vec![swept(Some("."), &["go"], "gofmt -w ."), presumed("gofmt -w .")]);
+    check("gofmt -w .", formatted(Some("."), &["go"], "gofmt", "gofmt -w ."));
     check("cargo test", vec![presumed("cargo test")]);
     check("timeout 60 go test ./...", vec![presumed("timeout 60 go test ./...")]);
     check("go test ./... -update", all("go test ./... -update"));

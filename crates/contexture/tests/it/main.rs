@@ -58,6 +58,7 @@ mod local_fs;
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
+mod narrow;
 mod pins;
 #[cfg(unix)]
 mod postgres;
