@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use contexture::wire::{AnswerReader, Answered, Format, Usage, WireError};
@@ -30,6 +31,9 @@ use crate::options::Options;
 pub use detect::detected_format;
 pub use options::{OptionsError, Pinned, WireFolderOptions};
 pub use snapshot::SnapshotError;
+
+/// How long a decision may look for its conversation. There is no store that could be slow.
+const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// Most requests whose usage can still be reported.
 const MAX_WAITING: usize = 64;
@@ -249,10 +253,10 @@ impl WireFolder {
         let runtime = || tokio::runtime::Builder::new_current_thread().build().ok();
         let runtime = if self.reads_files { runtime() } else { None };
         let _entered = runtime.as_ref().map(tokio::runtime::Runtime::enter);
-        let progress = Progress::default();
+        let progress = Progress::new(Instant::now() + PATIENCE);
         let deciding = AssertUnwindSafe(|| self.decider.decide(incoming, &progress));
         catch_unwind(deciding).unwrap_or_else(|_| {
-            let found = progress.found_so_far();
+            let found = progress.found();
             if let Some(found) = &found {
                 found.conversation.state().health_mut().stop(StopReason::WentWrong);
             }

@@ -97,14 +97,6 @@ impl Progress {
         }
     }
 
-    /// The conversation of the request, if it is found by now.
-    pub fn found_so_far(&self) -> Option<FoundConversation> {
-        match &*self.finding.borrow() {
-            Finding::Found(found) => Some(found.clone()),
-            Finding::Searching | Finding::Nothing => None,
-        }
-    }
-
     /// Ends the waiting or the deciding. Returns whether the caller was the first to do so.
     pub fn end(&self) -> bool {
         !self.is_over.swap(true, Ordering::SeqCst)

@@ -121,7 +121,9 @@ impl ConversationIndex {
 
     /// The conversations in memory, least recently used first.
     pub fn all(&self) -> Vec<Arc<Conversation>> {
-        self.lock().order.clone()
+        let mut all = self.lock().newest_first();
+        all.reverse();
+        all
     }
 
     /// Adds a conversation, as the one that was used last.
