@@ -54,7 +54,7 @@ async fn in_the_middle() -> (Gateway, reqwest::Response, mpsc::Sender<&'static s
 async fn a_response_in_progress_is_finished_while_nothing_new_is_accepted() {
     let (gateway, response, provider) = in_the_middle().await;
     let address = gateway.address();
-    let stopping = tokio::spawn(gateway.stop_after(pending()));
+    let stopping = tokio::spawn(gateway.end_after(pending()));
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -63,16 +63,16 @@ async fn a_response_in_progress_is_finished_while_nothing_new_is_accepted() {
     drop(provider);
     let rest: Vec<u8> = response.bytes_stream().map(|chunk| chunk.unwrap().to_vec()).concat().await;
     assert_eq!(String::from_utf8(rest).unwrap(), END, "the client got all of it");
-    let records = stopping.await.unwrap();
-    assert_eq!(records.len(), 1, "and it is on the receipt");
-    assert_eq!(records[0].status, 200);
+    let receipt = stopping.await.unwrap();
+    assert_eq!(receipt.requests, 1, "and it is on the receipt");
+    assert!(receipt.failed.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_that_does_not_end_holds_it_only_for_as_long_as_there_is_patience() {
     let (gateway, _response, _provider) = in_the_middle().await;
     let (impatient, patience) = oneshot::channel::<()>();
-    let stopping = tokio::spawn(gateway.stop_after(async { drop(patience.await) }));
+    let stopping = tokio::spawn(gateway.end_after(async { drop(patience.await) }));
     impatient.send(()).unwrap();
     // It returns, which is all that is asked here.
     stopping.await.unwrap();
@@ -85,5 +85,5 @@ async fn an_idle_connection_does_not_hold_it() {
     // The client keeps the connection for later.
     let answer = client.get(format!("http://{}/contexture/health", gateway.address())).send().await.unwrap();
     assert_eq!(answer.text().await.unwrap(), "ok\n");
-    assert!(gateway.stop_after(pending()).await.is_empty());
+    assert_eq!(gateway.end_after(pending()).await.requests, 0);
 }
