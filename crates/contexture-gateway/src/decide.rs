@@ -9,5 +9,6 @@ mod policy;
 mod referenced;
 mod notes;
 mod texts;
+mod text_bytes;
 mod folding;
 pub(crate) mod decider;
