@@ -9,6 +9,7 @@ pub(crate) mod policy;
 mod referenced;
 pub(crate) mod notes;
 mod texts;
+mod text_bytes;
 mod folding;
 pub(crate) mod decider;
 

@@ -75,9 +75,9 @@ pub struct SentRequest {
     pub came_tokens: u64,
     /// Whether these two were counted, and not only estimated from bytes.
     pub is_counted: bool,
-    /// Bytes received from the client.
+    /// Bytes received from the client, without what says little for its length.
     pub came_bytes: u64,
-    /// Bytes sent.
+    /// Bytes sent, likewise.
     pub sent_bytes: u64,
     /// Whether it was sent changed.
     pub is_changed: bool,
@@ -201,7 +201,8 @@ impl Account {
         let last_own = self.last_own.filter(|_| sent.is_counted);
         let more = match (last_own, sent.has_moved) {
             (last_own, true) => {
-                let bytes = own(sent.came_bytes) - own(self.last_bytes);
+                // What goes on never gets shorter; earlier versions counted other bytes.
+                let bytes = (own(sent.came_bytes) - own(self.last_bytes)).max(0.0);
                 let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
                 // Pictures have many bytes and few tokens.
                 match counted.filter(|counted| counted * MOST_BYTES_PER_TOKEN < bytes) {

@@ -18,6 +18,7 @@ use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
 use super::reason::PassReason;
+use super::text_bytes::text_bytes;
 use super::texts::texts_of;
 use crate::accept::incoming::IncomingRequest;
 use crate::conversation::Conversation;
@@ -30,7 +31,7 @@ use crate::write::keeper::{Keeper, Keeping, KeptVersion};
 use crate::write::{Store, StoreError};
 
 /// The folder of a request with more bytes is not kept in memory.
-const LARGE_BYTES: u64 = 16 << 20;
+const LARGE_BYTES: usize = 16 << 20;
 
 /// Decides what is sent for each request.
 pub struct Decider {
@@ -194,9 +195,9 @@ impl Decider {
         outgoing: Outgoing,
     ) -> PreparedRequest {
         let messages = request.map_or(0, |request| request.messages().len());
-        let came_bytes = incoming.body.len() as u64;
+        let came_bytes = text_bytes(&incoming.body);
         let came = came_bytes / 4;
-        let sent = outgoing.body().map_or(came, |body| body.len() as u64 / 4);
+        let sent = outgoing.body().map_or(came, |body| text_bytes(body) / 4);
         PreparedRequest::new(
             outgoing,
             messages,
@@ -281,7 +282,7 @@ impl Decider {
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
         notes.extend(new.named.iter().map(|_| references_note()));
         let (sent, came) = folder.tokens();
-        let came_bytes = arrived.incoming.body.len() as u64;
+        let came_bytes = text_bytes(&arrived.incoming.body);
         let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
         if !progress.end() {
             *held = too_late(folder, new);
@@ -291,7 +292,7 @@ impl Decider {
         }
         let kept = self.keep(arrived, conversation, &folder, new)?;
         // What a large folder takes is given back at once; it is built again if the conversation goes on.
-        *held = Some(folder).filter(|_| came_bytes <= LARGE_BYTES);
+        *held = Some(folder).filter(|_| arrived.incoming.body.len() <= LARGE_BYTES);
         let (outgoing, tokens) = match self.options.observe {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
             false => (Outgoing::Decided { body }, tokens),

@@ -8,6 +8,7 @@ use contexture::wire::{Answered, Usage};
 
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
+use super::text_bytes::text_bytes;
 use crate::account::bill::{Account, Bill, SentRequest};
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, RequestRecord};
@@ -34,7 +35,7 @@ pub struct OwnCount {
     pub came: u64,
     /// Whether they were counted, and not only estimated from bytes.
     pub is_counted: bool,
-    /// Bytes that were received.
+    /// Bytes of text that were received.
     pub came_bytes: u64,
 }
 
@@ -46,7 +47,7 @@ pub struct PreparedRequest {
     messages: usize,
     requested: RequestedModel,
     tokens: OwnCount,
-    /// Bytes that are sent.
+    /// Bytes of text that are sent.
     sent_bytes: u64,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
@@ -59,7 +60,7 @@ pub struct PreparedRequest {
 impl PreparedRequest {
     /// A request without a conversation, about which nothing new was decided.
     pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
-        let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| body.len() as u64);
+        let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| text_bytes(body));
         Self {
             outgoing,
             conversation: None,

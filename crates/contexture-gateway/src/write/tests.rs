@@ -115,8 +115,12 @@ fn conversations_come_back(store: &dyn Store) {
     };
     let (first, second) = (("c-one".to_owned(), 3), ("c-two".to_owned(), 2));
     assert_eq!(candidates(&[], 9), [first.clone(), second.clone()]);
-    assert_eq!(candidates(&[], 1), [second.clone()], "the one that was used last");
-    assert_eq!(candidates(&[0, 2], 0), [first.clone()], "the one whose newest request ends with that message");
+    assert_eq!(candidates(&[], 1), std::slice::from_ref(&second), "the one that was used last");
+    assert_eq!(
+        candidates(&[0, 2], 0),
+        std::slice::from_ref(&first),
+        "the one whose newest request ends with that message"
+    );
     assert_eq!(candidates(&[7, 2], 1), [first, second]);
     assert_eq!(store.candidates(Digest([7; 16]), &[], 9).unwrap(), []);
     assert_eq!((store.version("c-one").unwrap(), store.version("c").unwrap()), (Some(3), None));
@@ -196,6 +200,7 @@ fn gateways_are_listed(store: &dyn Store) {
     };
     store.note_gateway(&gateway("a")).unwrap();
     store.note_gateway(&gateway("b")).unwrap();
+    store.flush(Duration::from_secs(10));
     assert_eq!(store.gateways().unwrap(), [gateway("a"), gateway("b")]);
     store.forget_gateway("a").unwrap();
     assert_eq!(store.gateways().unwrap(), [gateway("b")]);

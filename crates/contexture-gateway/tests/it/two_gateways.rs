@@ -95,3 +95,39 @@ async fn lose_nothing(store: &Path) {
     let kept = contexture_gateway::open_store(store).unwrap().requests(None).unwrap();
     assert_eq!((seen, kept.len()), (agent.requests().len() * 2, agent.requests().len() * 2));
 }
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_are_the_same_while_the_database_is_slow_and_after_it_was_restarted() {
+    let Some(mut server) = server::Server::start() else { return };
+    let store = PathBuf::from(server.url(&server.make_database()));
+    let provider = Provider::start().await;
+    // The usual time, of which a slow database takes much more.
+    let options = || Options { store: Some(store.clone()), own_work: Options::default().own_work, ..small() };
+    let gateways = [provider.gateway(options()).await, provider.gateway(options()).await];
+    let agent = long(Format::Messages, 8);
+    let requests = agent.requests();
+    for (n, at) in requests.iter().enumerate() {
+        let body = agent.request(*at, false);
+        match n % 4 {
+            1 => server.pause(),
+            3 => server.restart_hard(),
+            _ => {}
+        }
+        let first = post(&gateways[n % 2], agent.format, body.clone());
+        let ((status, answer), ()) = tokio::join!(first, async {
+            if n % 4 == 1 {
+                tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+                server.go_on();
+            }
+        });
+        assert_eq!(status, 200, "{answer}");
+        let sent = provider.last().body;
+        post(&gateways[1 - n % 2], agent.format, body).await;
+        assert!(provider.last().body == sent, "request {n} is repeated with other bytes");
+    }
+    for gateway in gateways {
+        let receipt = gateway.end().await;
+        assert_eq!((receipt.requests, receipt.unsaved), (requests.len(), 0));
+    }
+}

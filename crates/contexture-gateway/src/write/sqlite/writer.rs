@@ -117,6 +117,14 @@ struct State {
     move_log: SyncSender<()>,
 }
 
+/// What a transaction has written so far, which is in the store only once it is committed.
+#[derive(Default)]
+struct SoFar {
+    saved: HashMap<Arc<str>, InStore>,
+    /// The numbers of records, by the names of their places.
+    placed: HashMap<String, i64>,
+}
+
 /// What a job became.
 enum Outcome {
     Saved(Arc<crate::conversation::stored::StoredMark>, InStore),
@@ -191,9 +199,9 @@ impl State {
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(jobs.len());
-        let mut saved: HashMap<Arc<str>, InStore> = HashMap::new();
+        let mut so_far = SoFar::default();
         for job in jobs {
-            outcomes.push(match apply(&transaction, job, &mut saved) {
+            outcomes.push(match apply(&transaction, job, &mut so_far) {
                 Ok(outcome) => Ok(outcome),
                 // These are found before anything is written.
                 Err(error @ (StoreError::Conflict | StoreError::Gone)) => Err(error),
@@ -241,17 +249,13 @@ fn mover(connection: Connection) -> std::io::Result<SyncSender<()>> {
     Ok(send)
 }
 
-fn apply(
-    transaction: &Transaction<'_>,
-    job: &Job,
-    saved: &mut HashMap<Arc<str>, InStore>,
-) -> Result<Outcome, StoreError> {
+fn apply(transaction: &Transaction<'_>, job: &Job, so_far: &mut SoFar) -> Result<Outcome, StoreError> {
     match job {
         Job::Save(saving, _) => {
             let id = &saving.beginning.id;
-            let expected = saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
+            let expected = so_far.saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
             let after = tables::save(transaction, saving, expected)?;
-            saved.insert(id.clone(), after);
+            so_far.saved.insert(id.clone(), after);
             Ok(Outcome::Saved(saving.mark.clone(), after))
         }
         Job::Snapshot(id, messages, bytes) => {
@@ -265,7 +269,7 @@ fn apply(
             let sum = sum(&[session.as_bytes(), &number(time_ms), text.as_bytes()]);
             let sql = "INSERT OR REPLACE INTO requests (n, conversation, session, time_ms, record, sum)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let place_number = place.number.get();
+            let place_number = place.number.get().or_else(|| so_far.placed.get(&place.id)).copied();
             transaction.prepare_cached(sql)?.execute(params![
                 place_number,
                 conversation,
@@ -274,7 +278,9 @@ fn apply(
                 text,
                 sum
             ])?;
-            Ok(Outcome::Placed(place.clone(), transaction.last_insert_rowid()))
+            let number = transaction.last_insert_rowid();
+            so_far.placed.insert(place.id.clone(), number);
+            Ok(Outcome::Placed(place.clone(), number))
         }
         Job::Work(_) => Ok(Outcome::Nothing),
     }
