@@ -35,7 +35,7 @@ impl Running {
     pub(crate) fn beside(&mut self, seen: &mut Seen, arguments: &str, output: &str) {
         // What ended may have written until then, and before that the call was made.
         let ended = self.take_ended(arguments, output);
-        seen.observations.extend(ended.iter().flat_map(Started::last_told));
+        seen.observations.extend(ended.iter().flat_map(|started| started.last_told(output)));
         seen.observations.extend(self.commands.iter().flat_map(Started::told));
         if let Some(started) = started(seen, arguments, output)
             && self.commands.len() < MAX_RUNNING
@@ -49,7 +49,7 @@ impl Running {
         if !NOTICES.iter().any(|tag| text.contains(tag)) {
             return Vec::new();
         }
-        self.take_ended("", text).iter().flat_map(Started::last_told).collect()
+        self.take_ended("", text).iter().flat_map(|started| started.last_told(text)).collect()
     }
 
     /// Removes the commands of which an output says that they ended.
@@ -95,10 +95,21 @@ impl Started {
         self.writes.iter().map(doubt).chain([presumed]).collect()
     }
 
-    /// The same for the last time, when it has ended.
-    fn last_told(&self) -> Vec<Observation> {
-        if self.is_free { vec![everything(self.by.clone())] } else { self.told() }
+    /// The same for the last time, when it has ended with a report. One that was only to look may say that it did more.
+    fn last_told(&self, report: &str) -> Vec<Observation> {
+        let is_free = self.is_free || (self.by == AN_AGENT && says_change(report));
+        if is_free { vec![everything(self.by.clone())] } else { self.told() }
     }
+}
+
+/// What an agent is called that another call started.
+const AN_AGENT: &str = "`an agent`";
+
+/// Words with which an agent reports that it changed the project.
+const CHANGES: [&str; 2] = ["committed", "landed"];
+
+fn says_change(report: &str) -> bool {
+    report.split(|c: char| !c.is_alphanumeric()).any(|word| CHANGES.iter().any(|said| word.eq_ignore_ascii_case(said)))
 }
 
 /// Phrases with which outputs say that a command ended.
@@ -168,7 +179,7 @@ fn started(seen: &Seen, arguments: &str, output: &str) -> Option<Started> {
     // Of what may write so much, all may be written.
     let is_free = is_free || writes.len() > MAX_WRITES;
     writes.truncate(MAX_WRITES);
-    let by = seen.command.as_deref().map_or_else(|| "`an agent`".to_owned(), in_short);
+    let by = seen.command.as_deref().map_or_else(|| AN_AGENT.to_owned(), in_short);
     Some(Started { id: id.to_owned(), by, writes, is_free })
 }
 

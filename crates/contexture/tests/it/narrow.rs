@@ -311,3 +311,23 @@ fn another_agent_reaches_what_it_reports() {
     let both_words = json!({"description": "Review and fix lint", "prompt": "Go."});
     assert_eq!(of(both_words, "I changed a.go."), both("dddd", "pppp"));
 }
+
+#[test]
+fn an_agent_that_was_only_to_look_may_say_that_it_did_more() {
+    let of = |report: &str| {
+        let mut world = World::new();
+        world.call(
+            "spawn_agent",
+            json!({"agent_type": "explorer", "message": "Review it."}),
+            "{\"agent_id\":\"abc-1\"}",
+        );
+        assert_eq!(world.grades(A), "pppp");
+        let note = format!(
+            "<subagent_notification>\n{{\"agent_path\":\"abc-1\",\"status\":{{\"completed\":\"{report}\"}}}}\n</subagent_notification>"
+        );
+        world.say(Origin::Said, &note);
+        world.grades(A)
+    };
+    assert_eq!(of("No findings."), "pppp");
+    assert_eq!(of("Two steps landed, both committed."), "dddd");
+}
