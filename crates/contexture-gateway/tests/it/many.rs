@@ -156,6 +156,7 @@ async fn a_gateway_starts_while_another_program_writes_for_long() {
     for at in agent.requests() {
         assert_eq!(post(&gateway, agent.format, agent.request(at, false)).await.0, 200);
     }
+    records(&gateway, agent.requests().len()).await;
     let receipt = gateway.receipt();
     assert_eq!(receipt.unsaved, agent.requests().len());
     assert_eq!(receipt.unsaved_requests.len(), receipt.unsaved, "each is named");
