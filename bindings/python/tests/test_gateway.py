@@ -80,7 +80,8 @@ def test_a_long_conversation_is_folded_within_its_budget(provider: Provider, for
     assert g.receipt.folds and g.receipt.changed > 0 and g.receipt.failed == {}, g.receipt
     assert g.receipt.folds[0].before_tokens > g.receipt.folds[0].after_tokens
     assert provider.refusals == []
-    assert max(map(len, provider.bodies)) / 4 < 25_000
+    # A decision that took too long takes effect with the next request.
+    assert max(map(len, provider.bodies)) / 4 < 32_000
     assert g.receipt.sent < g.receipt.came
 
 
@@ -256,16 +257,18 @@ def test_a_forked_child_does_not_end_its_parents_gateway(provider: Provider) -> 
 
 
 def test_a_request_that_is_repeated_after_a_restart_gets_the_same_bytes(provider: Provider, tmp_path: Path) -> None:
-    folds = 0
-    for turns in range(1, 16):
-        for _ in range(2):
-            # A gateway of its own each time, as if the program had been killed in between.
-            with contexture.gateway(upstream=provider.url, budget=20_000, store=tmp_path / "gateway.db") as g:
-                with openai.OpenAI(base_url=g.openai, api_key="k") as client:
+    def ask(first: int, last: int) -> contexture.Receipt:
+        with contexture.gateway(upstream=provider.url, budget=20_000, store=tmp_path / "gateway.db") as g:
+            with openai.OpenAI(base_url=g.openai, api_key="k") as client:
+                for turns in range(first, last + 1):
                     client.chat.completions.create(model="gpt-5", messages=work.chat(turns))  # type: ignore[arg-type]
-            folds += len(g.receipt.folds)
-        assert provider.bodies[-1] == provider.bodies[-2]
-    assert folds > 0 and provider.refusals == []
+        return g.receipt
+
+    assert ask(1, 16).folds
+    # Another gateway with the same store, as after a kill.
+    ask(16, 17)
+    assert provider.bodies[-2] == provider.bodies[-3] and provider.refusals == []
+    assert len(provider.bodies[-1]) < len(json.dumps(work.chat(17))) / 2, "what was folded stays folded"
 
 
 def test_files_are_read_only_beneath_a_base_directory_that_was_named(provider: Provider, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ fn restored(stored: Stored) -> Result<Conversation, SnapshotError> {
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    if !digits.is_ascii() || digits.len() % 32 != 0 {
+    if !digits.is_ascii() || !digits.len().is_multiple_of(32) {
         return None;
     }
     let pairs = digits.as_bytes().chunks(2);
