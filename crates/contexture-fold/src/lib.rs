@@ -4,7 +4,8 @@
 //! `tuning`), the state of a conversation (`conversation`, `knowledge`, `shown` and `billing`, together `state`), what
 //! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what remains of calls ([`records`] and the private
 //! `outcome`), what is shortened before it is first sent ([`stubs`], [`compact`], [`cap`], [`rows`]), what is decided
-//! (`plan`, [`decision`]), how it is read again ([`written`]), what drives it ([`folder`], [`asking`], [`replay`]), and how a folder is stored ([`rest`]).
+//! (`plan`, [`decision`]), how it is read again ([`written`]), what drives it ([`folder`], [`asking`], [`replay`]), and
+//! how a folder is stored ([`rest`]).
 
 pub mod pins;
 pub mod policy;
