@@ -327,7 +327,7 @@ fn python(text: &str) -> Deeds<'_> {
     }
     let mut files: Vec<&str> =
         literals.into_iter().filter(|literal| looks_like_file(literal) && !literal.contains('\n')).collect();
-    files.extend(named_places(text).map(|place| place.path));
+    files.extend(named_places(text).map(|place| place.path).filter(|path| path.contains('/')));
     files.sort_unstable();
     files.dedup();
     if files.is_empty() { Deeds::Unknown } else { Deeds::Writes(files) }

@@ -90,7 +90,7 @@ pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -
     // A text may name files too.
     let texts = words.iter().skip(1).filter(|word| word.contains(char::is_whitespace));
     doubts.extend(texts.flat_map(|text| named_places(text)).map(|place| swept(place.path)));
-    doubts.extend(documents.flat_map(|text| named_places(text)).map(|place| swept(place.path)));
+    doubts.extend(documents.flat_map(named_places).map(|place| swept(place.path)));
     doubts.extend(words.iter().filter_map(|word| may_link(word)).take(1));
     Effects { doubts, is_guess: true, ..Effects::presumed() }
 }
@@ -102,7 +102,10 @@ fn built<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
         ["go", "run", rest @ ..] => {
             let at = rest.iter().position(|word| !word.starts_with('-'))?;
             let is_plain = rest[..at].iter().all(|option| matches!(*option, "-race" | "-v" | "-x"));
-            let program = name(rest[at].trim_end_matches(".go"));
+            let program = match name(rest[at].trim_end_matches(".go")) {
+                "." | ".." | "..." => "program",
+                name => name,
+            };
             is_plain.then(|| [program].into_iter().chain(rest[at + 1..].iter().copied()).collect())
         }
         ["cargo", "run", rest @ ..] => {
@@ -162,7 +165,9 @@ const RUNNING_OPTIONS: &[&str] = &["cmd", "command", "eval", "exec", "execute", 
 fn tells_to_change(word: &str) -> bool {
     if word.starts_with('-') {
         let parts = word.split(['-', '=']).any(|part| RUNNING_OPTIONS.contains(&part));
-        return asks_to_write(word) || parts || matches!(word, "-c" | "-e" | "-i" | "-x");
+        // `-c`, `-e`, also after other letters.
+        let is_code = !word.starts_with("--") && word.len() <= 4 && word.ends_with(['c', 'e']);
+        return asks_to_write(word) || parts || is_code || matches!(word, "-i" | "-x");
     }
     if word.contains(char::is_whitespace) {
         let first = word.split_whitespace().next().unwrap_or_default();

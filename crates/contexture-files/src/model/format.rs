@@ -168,7 +168,7 @@ fn is_laid_out(block: &[Line]) -> bool {
     // Blank lines at the edges of a body are removed.
     let opens = block.iter().rev().find(|line| !is_blank(line)).is_some_and(|line| line.text.ends_with(['{', '(']));
     let closes = block.iter().find(|line| !is_blank(line)).is_some_and(|line| line.text.trim().starts_with(['}', ')']));
-    !(opens && block.iter().any(is_blank)) && !closes
+    !(closes || opens && block.iter().any(is_blank))
 }
 
 /// Where the parts of a line begin that are aligned with those of the lines beside it.
