@@ -75,7 +75,11 @@ impl TextTable {
             if width <= columns {
                 return Some(widths);
             }
-            let is_flexible = |column: &usize| matches!(self.columns[*column].1, Align::Name | Align::Prose);
+            let is_flexible = |column: &usize| match self.columns[*column].1 {
+                Align::Name => *column == 0,
+                Align::Prose => true,
+                Align::Left | Align::Right => false,
+            };
             let names = (0..widths.len()).filter(is_flexible);
             let widest =
                 names.max_by_key(|&column| widths[column]).filter(|&column| widths[column] > MIN_NAME_CHARS)?;
@@ -153,9 +157,13 @@ impl TextTable {
                 } else if !is_first {
                     line.push_str(&" ".repeat(GAP));
                 }
-                line.push_str(&pair);
-                if *align == Align::Prose {
-                    line = screen.wrap(&line, INDENT);
+                match line.chars().count() + pair.chars().count() > screen.columns {
+                    // A name stays whole, and so its title is before it.
+                    true if *align == Align::Name => {
+                        line.push_str(&format!("{title}\n{}{value}", " ".repeat(2 * INDENT)))
+                    }
+                    true => line = screen.wrap(&format!("{line}{pair}"), 2 * INDENT),
+                    false => line.push_str(&pair),
                 }
             }
             text.push_str(line.trim_end());
@@ -220,7 +228,16 @@ größer als alles andere hier
         table.row(["plan".to_owned(), "what is to be done, step by step".to_owned()]);
         let fit = |columns| table.fit(Screen { columns, has_colours: false });
         assert_eq!(fit(26), "layer\nplan   what is to be done,\n       step by step\n");
-        assert_eq!(fit(20), "plan\n  what is to be\n  done, step by step\n");
+        assert_eq!(fit(20), "plan\n  what is to be\n    done, step by\n    step\n");
+    }
+
+    #[test]
+    fn a_name_that_fits_in_no_line_has_one_of_its_own() {
+        let mut table = TextTable::new([("file", Align::Left), ("path", Align::Name), ("state", Align::Left)]);
+        table.row(["project".to_owned(), "/a/directory/with/a/long/name.toml".to_owned(), "missing".to_owned()]);
+        let screen = Screen { columns: 30, has_colours: false };
+        let expected = "project\n  path\n    /a/directory/with/a/long/name.toml\n  state missing\n";
+        assert_eq!(table.fit(screen), expected);
     }
 
     #[test]
