@@ -13,6 +13,7 @@ use contexture::transcript::{self, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
 use crate::harmless::written_out;
+use crate::table::counted;
 
 /// Bytes read from a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -113,6 +114,11 @@ impl RecordingSource {
 
     /// Reports invalid records on standard error.
     pub fn tell(&self, report: &Report) {
+        if !self.is_named && report.broken_records > 0 {
+            // Of a directory nobody wants to read each line of each file.
+            say(&format!("{self}: {} skipped", counted(report.broken_records as usize, "broken record")));
+            return;
+        }
         for broken in &report.broken {
             say(&format!("{self}:{}: skipped, {}", broken.line, broken.reason));
         }
@@ -159,7 +165,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
     }
     let sources = each_once(sources);
     if sources.is_empty() {
-        return Err(Failure::work("the named directories have no files that may be recordings (.jsonl, .json)")
+        return Err(Failure::work("the named directories have no files")
             .hint("name a directory with recordings, such as ~/.claude/projects"));
     }
     Ok(sources)
@@ -193,13 +199,6 @@ fn missing(path: &Path, error: &io::Error) -> Failure {
         .hint("name a file, a directory such as ~/.claude/projects, or - for standard input")
 }
 
-/// Whether a file in a directory is looked into: recordings are JSON. Other files, such as a page that quotes a few lines
-/// of one, must be named.
-fn may_be_recording(path: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    extension.is_some_and(|extension| matches!(extension.as_str(), "json" | "jsonl" | "ndjson"))
-}
-
 /// Collects the files below a directory. Links to directories are not followed, to avoid cycles.
 fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("list `{}`: {error}", directory.display()));
@@ -208,7 +207,7 @@ fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Re
         let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
         if kind.is_dir() {
             walk(base, &path, sources)?;
-        } else if may_be_recording(&path) && fs::metadata(&path).is_ok_and(|target| target.is_file()) {
+        } else if fs::metadata(&path).is_ok_and(|target| target.is_file()) {
             let short = path.strip_prefix(base).unwrap_or(&path).to_owned();
             sources.push(RecordingSource { path, short, is_named: false });
         }

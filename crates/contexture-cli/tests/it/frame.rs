@@ -8,10 +8,10 @@ use tempfile::tempdir;
 use crate::program::{check, run_in};
 
 #[test]
-fn without_arguments_it_shows_three_examples() {
+fn without_arguments_it_shows_examples() {
     let run = run_in(Path::new("."), &[], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout.lines().filter(|line| line.starts_with("  contexture ")).count(), 3);
+    assert_eq!(run.stdout.lines().filter(|line| line.starts_with("  contexture ")).count(), 4);
     assert!(run.stdout.lines().count() < 15, "a short help is short:\n{}", run.stdout);
 }
 

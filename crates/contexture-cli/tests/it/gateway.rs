@@ -106,7 +106,7 @@ fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
     assert_eq!(shown, format!("conversation {name}: 0 decisions\n"));
     assert!(text(&rig.contexture(&["status"]).stdout).contains("no gateway runs"));
 
-    assert!(text(&rig.contexture(&["forget", name]).stdout).contains("forgot 1 conversations"));
+    assert!(text(&rig.contexture(&["forget", name]).stdout).contains("forgot 1 conversation\n"));
     assert!(text(&rig.contexture(&["forget", "--all"]).stdout).contains("forgot 2 conversations"));
     let json: serde_json::Value = serde_json::from_slice(&rig.contexture(&["receipts", "--json"]).stdout).unwrap();
     assert_eq!(json["receipts"].as_array().unwrap().len(), 0);

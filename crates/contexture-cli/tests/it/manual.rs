@@ -12,7 +12,7 @@ fn contexture() -> Command {
 fn listed() -> BTreeSet<String> {
     let help = contexture().arg("help").output().expect("it runs");
     let help = String::from_utf8(help.stdout).expect("text");
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands = help.lines().skip_while(|line| !line.starts_with("Usage:")).take_while(|line| *line != "Options:");
     // Lines that go on with a description are further to the right.
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()

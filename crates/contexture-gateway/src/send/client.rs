@@ -68,9 +68,10 @@ impl Client {
         let usual = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .pool_idle_timeout(IDLE)
-            .tcp_nodelay(true)
-            .tls_certs_merge(roots.for_reqwest())
-            .build()?;
+            .tcp_nodelay(true);
+        // With certificates of its own it would not mind that the system has none.
+        let usual = if roots.count() > 0 { usual.tls_certs_merge(roots.for_reqwest()) } else { usual };
+        let usual = usual.build()?;
         Ok(Self { usual, bare: bare(roots), proxies: Matcher::from_system() })
     }
 
