@@ -290,8 +290,11 @@ fn regions_in(mut text: &str) -> Vec<RegionTold> {
 mod tests {
     use super::*;
 
+    /// A path, its first line, how many, their grade, and why.
+    type Told<'a> = (&'a str, Option<usize>, usize, Grade, Option<&'a str>);
+
     #[track_caller]
-    fn check(text: &str, expected: &[(&str, Option<usize>, usize, Grade, Option<&str>)]) {
+    fn check(text: &str, expected: &[Told<'_>]) {
         let told = told_lines(text);
         let told: Vec<_> = told
             .iter()

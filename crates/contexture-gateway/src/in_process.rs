@@ -1,6 +1,6 @@
 //! Decides about the requests of one conversation in the process that sends them, without a gateway.
 //!
-//! It uses the same [`Decider`] as the gateway, so what it returns is byte for byte what a gateway without a store
+//! It uses the same `Decider` as the gateway, so what it returns is byte for byte what a gateway without a store
 //! would send, provided that it is told the same usage.
 
 mod detect;

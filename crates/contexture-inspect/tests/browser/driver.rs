@@ -145,7 +145,7 @@ impl Browser {
     pub async fn click(&self, selector: &str, text: &str) {
         let find = format!(
             "(() => {{ const found = [...document.querySelectorAll({})].find((one) => one.innerText.includes({}) && one.getClientRects().length);
-               if (!found) return null; found.scrollIntoView({{block: 'nearest'}}); const box = found.getBoundingClientRect();
+               if (!found) return null; found.scrollIntoView({{block: 'nearest', behavior: 'instant'}}); const box = found.getBoundingClientRect();
                return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
             json!(selector),
             json!(text)

@@ -35,7 +35,10 @@ async fn an_export_works_without_a_server() {
     browser.run("document.getElementById('blocks').focus()").await;
     browser.keys(crate::driver::ENTER).await;
     browser.until("the block", "document.querySelector('.detail .text pre')?.innerText.length > 0").await;
-    browser.click(".tabs button", "Files").await;
+    // The page may still scroll to the blocks, so that a place on the screen would be missed.
+    browser
+        .run("[...document.querySelectorAll('.tabs button')].find((one) => one.innerText === 'Files').click()")
+        .await;
     browser.click("td button", "/project/src/module_3.rs").await;
     browser.until("the history", "document.querySelectorAll('.history li').length > 1").await;
     browser.keys("/").await;
