@@ -154,22 +154,3 @@ fn asked_twice_it_does_not_wait() {
     // The provider's connection is open until here: nobody ended the response.
     drop(provider.serving.join().unwrap());
 }
-
-/// A small container often has none.
-#[test]
-fn a_system_without_certificates_is_told_what_to_install() {
-    let state = tempfile::tempdir().unwrap();
-    let none = state.path().join("none.pem");
-    std::fs::write(&none, "").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--no-store"])
-        .env("XDG_STATE_HOME", state.path())
-        .env("SSL_CERT_FILE", &none)
-        .env_remove("SSL_CERT_DIR")
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error: set up requests to providers"), "{told}");
-    assert!(told.contains("\nhint: ") && told.contains("ca-certificates"), "{told}");
-}
