@@ -157,7 +157,7 @@ struct RegionTold {
     cause: Option<String>,
 }
 
-/// What stands before a run of lines.
+/// What is written before a run of lines.
 struct RunTold {
     first: Option<usize>,
     /// What is said of all of them.

@@ -34,7 +34,7 @@ impl AddressFile {
 impl Drop for AddressFile {
     fn drop(&mut self) {
         if fs::read_to_string(&self.path).is_ok_and(|url| url == self.url) {
-            // A file that cannot be deleted names an inspector that answers no more.
+            // A file that cannot be deleted names an inspector that has ended.
             let _ = fs::remove_file(&self.path);
         }
     }

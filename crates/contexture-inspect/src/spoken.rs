@@ -7,7 +7,7 @@ const HARNESS: &[&str] =
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 120;
 
-/// What stands for a message without text.
+/// What is shown for a message without text.
 const EMPTY: &str = "…";
 
 /// What a person said in a message: the text without leading elements such as `<current_datetime>…</current_datetime>`.

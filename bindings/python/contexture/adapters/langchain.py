@@ -63,7 +63,7 @@ def pre_model_hook(budget: Optional[int] = None, **options: Any) -> Callable[[An
         last = next((message for message in reversed(came) if isinstance(message, AIMessage)), None)
         before = sent.pop(id(folder), None)
         if before is not None and last is not None:
-            # What was billed for the request before stands in its answer.
+            # What was billed for the request before is in its response.
             _bill(folder, before, last)
         sent[id(folder)], messages = _fold(folder, came, "", [])
         return {"llm_input_messages": messages}

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Kind, detached};
 /// What a body should have been.
 const BODY_HINT: &str = "a request is the JSON body of Anthropic messages, OpenAI chat completions or OpenAI responses";
 
-/// The folder behind `contexture.Folder`.
+/// The folder that `contexture.Folder` uses.
 #[pyclass(frozen, module = "contexture._native")]
 pub(crate) struct NativeFolder {
     /// `None` after it was closed.

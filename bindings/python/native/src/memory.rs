@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 
 use crate::failure::{Failure, Kind, detached};
 
-/// The memory behind `contexture.Memory`.
+/// The memory that `contexture.Memory` uses.
 #[pyclass(frozen, module = "contexture._native")]
 pub(crate) struct NativeMemory {
     /// `None` after it was closed.

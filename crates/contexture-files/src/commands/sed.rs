@@ -170,27 +170,23 @@ fn replaced(rest: &str) -> Option<(&str, &str)> {
 /// What a script does to a file's lines, if it only has substitutions of plain text and deletions by number or by plain
 /// text.
 fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
-    let mut changes = Vec::new();
-    let mut rest = script.trim_start_matches([' ', ';', '\n']);
-    while !rest.is_empty() {
-        let (change, after) = line_change(rest, extended)?;
-        changes.push(change);
-        let after = after.trim_start_matches(' ');
-        rest = match after.chars().next() {
-            None => "",
-            Some(';' | '\n') => after.trim_start_matches([' ', ';', '\n']),
-            Some(_) => return None,
-        };
-    }
-    (!changes.is_empty()).then_some(changes)
+    each_command(script, |rest| line_change(rest, extended))
 }
 
 /// The lines that a script of substitutions and deletions may touch, by a text that all of them have.
 fn perhaps(script: &str, syntax: Syntax) -> Option<Vec<LineChange>> {
+    each_command(script, |rest| one_perhaps(rest, syntax))
+}
+
+/// The change of each command of a script, if `read` understands all of them. It returns what comes after a command.
+fn each_command<'a>(
+    script: &'a str,
+    read: impl Fn(&'a str) -> Option<(LineChange, &'a str)>,
+) -> Option<Vec<LineChange>> {
     let mut changes = Vec::new();
     let mut rest = script.trim_start_matches([' ', ';', '\n']);
     while !rest.is_empty() {
-        let (change, after) = one_perhaps(rest, syntax)?;
+        let (change, after) = read(rest)?;
         changes.push(change);
         let after = after.trim_start_matches(' ');
         rest = match after.chars().next() {

@@ -235,7 +235,7 @@ fn is_refused(answer: &Result<reqwest::Response, SendError>) -> bool {
 pub(crate) fn unreachable_upstream(route: &Route, error: SendError) -> Response<Body> {
     let kind = match error {
         SendError::Certificate(wrong) => format!(
-            "has a certificate {wrong}; behind a proxy that reads along, set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the \
+            "has a certificate {wrong}; if a proxy reads along, set NODE_EXTRA_CA_CERTS or SSL_CERT_FILE to the \
              file with its certificate before the gateway is started"
         ),
         SendError::Connect => "cannot be reached".to_owned(),

@@ -1,4 +1,4 @@
-//! Providers whose certificate the system does not trust, as behind a company's proxy.
+//! Providers whose certificate the system does not trust, as with a proxy of a company.
 //!
 //! The certificates in `certificates/` are for 127.0.0.1, from an authority that was made for these tests.
 

@@ -90,7 +90,7 @@ impl<'a> Assembler<'a> {
         self.meta.time_ms = timestamp.and_then(milliseconds);
     }
 
-    /// Sets the model that answers from here on; `None` changes nothing.
+    /// Sets the model of the messages that follow; `None` changes nothing.
     pub fn set_model(&mut self, model: Option<&str>) {
         if let Some(model) = model.filter(|new| !new.is_empty() && self.model.as_deref() != Some(new)) {
             self.model = Some(model.to_owned());

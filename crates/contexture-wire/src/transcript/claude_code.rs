@@ -64,7 +64,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
 
 fn assistant(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let said: Said<'_> = serde_json::from_str(message.get())?;
-    // What the agent itself answers in the model's place has this name.
+    // Messages that the agent wrote in place of the model have this name.
     assembler.set_model(said.model.as_deref().filter(|model| *model != "<synthetic>"));
     let join = said.id.as_deref().map_or(Join::Never, Join::Response);
     speak(said.content, join, assembler)

@@ -130,7 +130,7 @@ impl Record {
     }
 }
 
-/// The addresses to which requests go in the end: one that is an installed gateway stands for what is after it.
+/// The addresses to which requests go in the end: for an installed gateway, the address that it sends to.
 pub(crate) fn behind_installed(upstreams: Upstreams) -> Upstreams {
     let mut found = upstreams;
     for record in Record::all() {
