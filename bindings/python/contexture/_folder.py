@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from types import TracebackType
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
+from ._closing import Closing
 from ._errors import InputError
 from ._native import NativeFolder, count_tokens as _count_tokens, find_references as _find_references
 from ._receipt import Decision
@@ -89,7 +89,7 @@ class Folded:
         return f"<contexture.Folded, {self.came_tokens} to {self.sent_tokens} tokens: {kinds}>"
 
 
-class Folder:
+class Folder(Closing):
     """Decides what to send for the requests of one conversation, as the gateway would, byte for byte.
 
     ::
@@ -175,17 +175,6 @@ class Folder:
     def close(self) -> None:
         """Frees the memory of the folder. What is used after that raises :class:`ClosedError`."""
         self._native.close()
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
 
 class Reference:

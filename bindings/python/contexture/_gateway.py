@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Mapping, Optional, Sequence, Union
 
 from ._binary import find_binary
+from ._closing import Closing
 from ._errors import ClosedError, ContextureError, GatewayError, InputError
 from ._receipt import Receipt
 
@@ -94,7 +95,7 @@ def _checked(name: str, value: Any, kind: Any, expected: str) -> Any:
     return value
 
 
-class Gateway:
+class Gateway(Closing):
     """A gateway that was configured with :func:`gateway`. It runs inside ``with`` or ``async with``, once."""
 
     def __init__(self, arguments: Sequence[str], binary: Optional[str] = None) -> None:
@@ -152,19 +153,6 @@ class Gateway:
 
     def __enter__(self) -> Gateway:
         return self.start()
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        try:
-            self.close()
-        except ContextureError:
-            # What went wrong first is what counts.
-            if error is None:
-                raise
 
     async def __aenter__(self) -> Gateway:
         return await asyncio.to_thread(self.start)

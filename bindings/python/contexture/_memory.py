@@ -6,9 +6,9 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Iterable, Mapping, Optional, Union
 
+from ._closing import Closing
 from ._errors import InputError
 from ._native import NativeMemory
 
@@ -65,7 +65,7 @@ class Found:
     """The passages, oldest first."""
 
 
-class Memory:
+class Memory(Closing):
     """What is remembered of one user or one project: facts, and past conversations that can be searched.
 
     ::
@@ -153,17 +153,6 @@ class Memory:
     def close(self) -> None:
         """Closes the store. What is used after that raises :class:`ClosedError`."""
         self._native.close()
-
-    def __enter__(self) -> Memory:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
 
 def _fact(raw: Mapping[str, Any]) -> Fact:
