@@ -1,4 +1,4 @@
-"""The npm packages: a launcher that people name, and one package with the binary for each platform.
+"""The npm packages: one that people name, with a launcher and the module, and one with the binary for each platform.
 
 npm installs the one whose `os`, `cpu` and `libc` fit. No script runs at installation.
 """
@@ -25,7 +25,10 @@ def launcher(settings):
     program = settings["program"]
     package = common(settings, settings["npm"]["name"], settings["summary"])
     package["bin"] = {program: f"bin/{program}.js"}
-    package["engines"] = {"node": ">=16"}
+    module = ROOT / "bindings/typescript"
+    described_module = json.loads((module / "package.json").read_text())
+    for field in ("main", "types", "exports", "engines"):
+        package[field] = described_module[field]
     package["optionalDependencies"] = {
         platform_name(settings, platform): settings.version for platform in settings.platforms
     }
@@ -35,6 +38,7 @@ def launcher(settings):
     return [
         *described(package),
         File(f"bin/{program}.js", script.encode(), 0o755),
+        *(File(path, (module / path).read_bytes()) for path in described_module["files"]),
     ]
 
 

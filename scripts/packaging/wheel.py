@@ -1,4 +1,7 @@
-"""The wheel: the binary itself is the script `contexture`, so no Python starts before it.
+"""The wheel: the binary itself is the script `contexture`, so no Python starts before it; beside it is the module.
+
+With the library that is built of bindings/python/native, the module also folds in process, and the wheel is for CPython
+3.10 and newer. Without it, the module has the gateway only.
 
 Beside the wheels there is a source package that holds no sources. An installer takes it where no wheel fits, and its
 build says what to do instead.
@@ -7,9 +10,13 @@ build says what to do instead.
 import base64
 import hashlib
 import io
+import subprocess
+import tempfile
 import time
 import zipfile
+from pathlib import Path
 
+from . import elf
 from .files import File, gzipped, tar
 from .settings import ROOT, SOURCES, fail
 
@@ -23,7 +30,7 @@ def metadata(settings):
         f"License-Expression: {settings['license']}",
         "License-File: LICENSE-APACHE",
         "License-File: LICENSE-MIT",
-        "Requires-Python: >=3.8",
+        "Requires-Python: >=3.10",
         "Classifier: Environment :: Console",
         "Classifier: Operating System :: POSIX :: Linux",
         "Classifier: Topic :: Software Development",
@@ -34,25 +41,42 @@ def metadata(settings):
     return ("\n".join(lines) + "\n\n" + (SOURCES / "description.md").read_text()).encode()
 
 
-def tag(platform, binary):
-    """The oldest systems that the binary runs on. A static one runs with every C library."""
-    if binary.glibc is None:
+def tag(platform, *binaries):
+    """The oldest systems that all binaries run on. A static one runs with every C library."""
+    asked = [binary.glibc for binary in binaries if binary.glibc is not None]
+    if not asked:
         return f"manylinux_2_17_{platform.machine}.musllinux_1_1_{platform.machine}"
     # Rust promises nothing for an older one.
-    major, minor = max(binary.glibc, (2, 17))
+    major, minor = max(*asked, (2, 17))
     alias = f".manylinux2014_{platform.machine}" if (major, minor) == (2, 17) else ""
     return f"manylinux_{major}_{minor}_{platform.machine}{alias}"
 
 
-def build(settings, platform, binary, program):
-    """The name and the bytes of a wheel."""
+def module(library):
+    """The files of the Python module, as bindings/python/stage lays them out."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run([ROOT / "bindings/python/stage", place, *([library] if library else [])], check=True)
+        paths = sorted(path for path in Path(place).rglob("*") if path.is_file())
+        mode = lambda path: 0o755 if path.suffix == ".so" else 0o644
+        return [File(str(path.relative_to(place)), path.read_bytes(), mode(path)) for path in paths]
+
+
+def build(settings, platform, binary, program, library=None):
+    """The name and the bytes of a wheel. `library` is the path of what was built of bindings/python/native."""
     name, version = settings["python"]["name"], settings.version
     if not name.isidentifier():
         fail(f"`{name}` cannot be the name of a wheel's directory", "use letters, digits and `_`")
-    info, platforms = f"{name}-{version}.dist-info", tag(platform, binary)
-    tags = "".join(f"Tag: py3-none-{one}\n" for one in platforms.split("."))
+    binaries, python = [binary], "py3-none"
+    if library is not None:
+        native = elf.read(Path(library))
+        if native is None or native.machine != platform.machine:
+            fail(f"`{library}` is no library for {platform.machine}", "name its target with --target")
+        binaries, python = [binary, native], "cp310-abi3"
+    info, platforms = f"{name}-{version}.dist-info", tag(platform, *binaries)
+    tags = "".join(f"Tag: {python}-{one}\n" for one in platforms.split("."))
     wheel = f"Wheel-Version: 1.0\nGenerator: scripts/package\nRoot-Is-Purelib: false\n{tags}"
     files = [
+        *module(library),
         File(f"{name}-{version}.data/scripts/{settings['program']}", program, 0o755),
         File(f"{info}/licenses/LICENSE-APACHE", (ROOT / "LICENSE-APACHE").read_bytes()),
         File(f"{info}/licenses/LICENSE-MIT", (ROOT / "LICENSE-MIT").read_bytes()),
@@ -61,7 +85,7 @@ def build(settings, platform, binary, program):
     ]
     rows = [f"{file.path},sha256={digest(file.data)},{len(file.data)}\n" for file in files]
     files.append(File(f"{info}/RECORD", ("".join(rows) + f"{info}/RECORD,,\n").encode()))
-    return f"{name}-{version}-py3-none-{platforms}.whl", zipped(files, settings)
+    return f"{name}-{version}-{python}-{platforms}.whl", zipped(files, settings)
 
 
 def digest(data):
