@@ -9,7 +9,7 @@ use contexture::wire::{AnswerReader, Format, Plan, Request, digest, read};
 use libfuzzer_sys::fuzz_target;
 
 /// Messages of all formats, with gaps for text and for anything.
-const MESSAGES: [&str; 18] = [
+const MESSAGES: [&str; 22] = [
     r#"{"role":"user","content":$T}"#,
     r#"{"role":"user","content":[{"type":"text","text":$T,"cache_control":{"type":"ephemeral"}}]}"#,
     r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":$T,"input":{"command":$T}}]}"#,
@@ -28,10 +28,14 @@ const MESSAGES: [&str; 18] = [
     r#"{"role":$V,"content":$T,"content":$T}"#,
     r#"$V"#,
     r#"{"type":"item_reference","id":$T}"#,
+    r#"{"role":"user","parts":[{"text":$T}]}"#,
+    r#"{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":$T}},"thoughtSignature":$T},{"text":$T,"thought":true}]}"#,
+    r#"{"role":"user","parts":[{"function_response":{"name":"f","response":{"output":$T}}},{"inlineData":$V}]}"#,
+    r#"{"parts":$V}"#,
 ];
 
 /// Parts of answers, as they stream.
-const EVENTS: [&str; 12] = [
+const EVENTS: [&str; 14] = [
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":5}}}\n\n",
     "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":7}}\n\n",
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2,\"prompt_tokens_details\":{\"cached_tokens\":4}}}\n\n",
@@ -44,6 +48,8 @@ const EVENTS: [&str; 12] = [
     "\n",
     "{\"usage\":{\"input_tokens\":1,\"output_tokens\":18446744073709551615}}",
     "event: error\ndata: {\"type\":\"error\"}\n\n",
+    "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":9,\"thoughtsTokenCount\":18446744073709551615,\"candidatesTokenCount\":2}}\n\n",
+    "[{\"usageMetadata\":{\"promptTokenCount\":9}}\n,\r\n",
 ];
 
 #[derive(Arbitrary, Debug)]
@@ -78,7 +84,11 @@ fn body(format: Format, input: &Input) -> String {
         template.replace("$T", &text).replace("$V", &message.raw)
     };
     let messages: Vec<String> = input.messages.iter().take(32).map(fill).collect();
-    let list = if format == Format::Responses { "input" } else { "messages" };
+    let list = match format {
+        Format::Messages | Format::Chat => "messages",
+        Format::Responses => "input",
+        Format::Gemini => "contents",
+    };
     format!("{{\"model\":\"m\",\"{list}\":[{}]{}}}", messages.join(", "), input.rest)
 }
 

@@ -79,6 +79,9 @@ fn whole(format: Format) -> &'static str {
         Format::Chat => {
             r#"{"choices":[{"message":{"role":"assistant","content":"Understood."}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#
         }
+        Format::Gemini => {
+            r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Understood."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1}}"#
+        }
         Format::Responses => {
             r#"{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Understood."}]}],"usage":{"input_tokens":9,"output_tokens":1}}"#
         }

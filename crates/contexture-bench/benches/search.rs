@@ -75,6 +75,7 @@ fn passage(number: usize) -> Passage {
         id: None,
         speaker,
         at_ms: Some(1_700_000_000_000 + number as u64 * 60_000),
+        source: None,
         text,
     }
 }

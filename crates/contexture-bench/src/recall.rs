@@ -7,3 +7,4 @@
 pub mod planted;
 pub mod written;
 pub mod recorded;
+pub mod remembered;

@@ -13,9 +13,17 @@ mod line_mode;
 pub mod editor;
 pub mod completion;
 mod diff;
+mod code;
+mod markdown;
+mod past;
+mod spent;
+mod live;
+mod form;
 mod keyboard;
 mod commands;
 mod talk;
+mod turn;
+mod acp;
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -40,8 +48,8 @@ use threads::Threads;
 /// after the program was killed.
 ///
 /// The model: `--url` and `--model`, or `[chat]` of the configuration, or the provider whose key is in
-/// ANTHROPIC_API_KEY or OPENAI_API_KEY, or Ollama on this machine.
-#[derive(Args, Debug)]
+/// ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or Ollama on this machine.
+#[derive(Args, Clone, Debug)]
 pub struct Chat {
     /// What to say first; `-` reads it from standard input
     text: Option<String>,
@@ -57,6 +65,9 @@ pub struct Chat {
     /// List the threads of this directory
     #[arg(long, conflicts_with_all = ["text", "print", "goes_on", "thread"])]
     threads: bool,
+    /// Serve an editor that speaks the Agent Client Protocol, over standard input and output
+    #[arg(long, conflicts_with_all = ["text", "print", "goes_on", "thread", "threads", "base"])]
+    acp: bool,
     /// The name of the model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -91,6 +102,8 @@ enum FormatFlag {
     Chat,
     /// Responses of OpenAI
     Responses,
+    /// Google's generateContent
+    Gemini,
 }
 
 /// Runs the command.
@@ -99,6 +112,9 @@ enum FormatFlag {
 /// Invalid usage, no model, a store that can't be opened, or a turn that failed.
 pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
     crate::environment::keep_from_programs();
+    if chat.acp {
+        return serve_editor(chat);
+    }
     let config = chat.config.load(Command::Chat, &chat.base)?;
     let directory = chat.base.canonicalize().map_err(|error| {
         Failure::usage(format!("open `{}`: {error}", chat.base.display()))
@@ -119,7 +135,7 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
             (false, false) => Permission::Ask,
         };
         let (store, path) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
-        let opening = Opening { store, path, directory, config, endpoint, permission };
+        let opening = Opening { store, path, directory, config, endpoint, permission, servers: Vec::new() };
         let thread = match (&chat.thread, chat.goes_on) {
             (Some(id), _) => session::Thread::Named(id.clone()),
             (None, true) => session::Thread::Newest,
@@ -134,6 +150,33 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
     // A thread that still walks a large directory is not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+fn serve_editor(chat: &Chat) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let opener = Opener { chat: chat.clone() };
+    let outcome = runtime.block_on(acp::serve(opener));
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Opens sessions as the flags of the command say.
+struct Opener {
+    chat: Chat,
+}
+
+impl acp::Open for Opener {
+    async fn open(&self, wanted_session: acp::Wanted) -> Result<Session, Failure> {
+        let acp::Wanted { directory, thread, servers } = wanted_session;
+        let opened = directory.canonicalize();
+        let directory = opened.map_err(|error| Failure::usage(format!("open `{}`: {error}", directory.display())))?;
+        let config = self.chat.config.load(Command::Chat, &directory)?;
+        let endpoint = endpoint::find(&wanted(&self.chat, &config)).await?;
+        let permission = if self.chat.yes { Permission::Everything } else { Permission::Ask };
+        let (store, path) = place::open(self.chat.store.as_deref())?;
+        let opening = Opening { store, path, directory, config, endpoint, permission, servers };
+        Session::open(opening, thread.map_or(session::Thread::New, session::Thread::Named)).await
+    }
 }
 
 /// What is said first.
@@ -167,6 +210,7 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
         FormatFlag::Messages => ModelFormat::Messages,
         FormatFlag::Chat => ModelFormat::Chat,
         FormatFlag::Responses => ModelFormat::Responses,
+        FormatFlag::Gemini => ModelFormat::Gemini,
     });
     let is_elsewhere = chat.url.is_some();
     Wanted {

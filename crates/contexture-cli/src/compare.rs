@@ -12,18 +12,18 @@ use serde::Serialize;
 
 use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
-use crate::judge::{Measures, WindowJudge};
-use crate::plot::short_count;
-use crate::policies::own::Own;
-use crate::policies::{KNOWN, WindowPolicy};
 use crate::progress::ProgressCounter;
-use crate::recorded::RecordedSession;
 use crate::replay::example;
-use crate::replay::settings::Settings;
+use crate::replay::settings::settings_of;
 use crate::source::{self, RecordingSource, Unread};
 use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
-use crate::work::in_parallel;
+use contexture_measure::judge::{Measures, WindowJudge};
+use contexture_measure::plot::short_count;
+use contexture_measure::policies::own::Own;
+use contexture_measure::policies::{KNOWN, WindowPolicy};
+use contexture_measure::recorded::RecordedSession;
+use contexture_measure::work::in_parallel;
 
 /// Compare ways to fit recorded sessions into a context window, without calling a model
 ///
@@ -94,7 +94,7 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
         None if is_example => example::BUDGET,
         given => given.unwrap_or_else(|| config.get(&keys::BUDGET)),
     };
-    let own = Own { settings: Settings::new(&config, budget, Counter::Estimate) };
+    let own = Own { settings: settings_of(&config, budget, Counter::Estimate) };
     let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
     let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();
     let field = Field { policies: &policies, budget, prices: own.settings.policy.prices };

@@ -7,6 +7,7 @@ pub(crate) mod place;
 mod keys;
 mod flags;
 mod print;
+mod compared;
 mod words;
 mod roots;
 mod running;

@@ -10,11 +10,11 @@ use contexture::transcript::{self, Report};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::names::Names;
 use crate::progress::ProgressCounter;
 use crate::source::{self, RecordingSource, Unread, say};
 use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
+use contexture_measure::names::Names;
 
 /// Convert recorded sessions of agents to one plain form, with one message per line
 ///

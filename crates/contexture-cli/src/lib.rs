@@ -1,6 +1,5 @@
-//! The program `contexture`, as a library: its commands, and the measures that they print.
+//! The program `contexture`, as a library: its commands.
 
-pub mod bill;
 #[cfg(unix)]
 pub mod chat;
 #[cfg(not(unix))]
@@ -15,28 +14,19 @@ pub mod gateway;
 mod groups;
 pub mod harmless;
 pub mod import;
-pub mod judge;
 pub mod layers;
+mod lines;
 pub mod manual;
 pub mod mcp;
 pub mod memory;
-pub mod names;
-pub mod pauses;
-pub mod plot;
-pub mod policies;
 pub mod progress;
-pub mod record_text;
-pub mod recorded;
 pub mod replay;
-pub mod said;
 pub mod settings;
 pub mod source;
 pub mod store;
 pub mod table;
 pub mod terminal;
-pub mod told;
 pub mod window;
-pub mod work;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -1,5 +1,7 @@
 //! `contexture memory`: what is remembered, for people to look into and to correct.
 
+pub(crate) mod own;
+mod sessions;
 mod whose;
 mod show;
 mod why;
@@ -11,17 +13,22 @@ mod stats;
 mod export;
 mod mirror;
 mod place;
+mod import_sessions;
 mod import;
+mod search_own;
 mod search;
+mod add;
+mod contained;
 
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::terminal::Screen;
 
-/// Look into what agents remember, and correct it
+/// Search what your agents did before, and look into what they remember
 ///
-/// docs/memory.md says what is kept, and where.
+/// `contexture memory import` takes in the sessions that agents recorded, and `contexture memory search` searches those of
+/// this project. docs/memory.md says what is kept, and where.
 #[derive(Args)]
 pub struct Memory {
     #[command(subcommand)]
@@ -30,15 +37,17 @@ pub struct Memory {
 
 #[derive(Subcommand)]
 enum MemoryCommand {
-    Show(show::MemoryShow),
+    Import(import::MemoryImport),
     Search(search::MemorySearch),
+    Add(add::MemoryAdd),
+    #[command(visible_alias = "list")]
+    Show(show::MemoryShow),
     Why(why::Why),
     Edit(edit::MemoryEdit),
     Undo(undo::Undo),
     Forget(forget::MemoryForget),
     Stats(stats::Stats),
     Export(export::Export),
-    Import(import::MemoryImport),
 }
 
 /// Runs the command.
@@ -49,12 +58,13 @@ pub fn run(memory: &Memory, screen: Screen) -> Result<(), Failure> {
     match &memory.command {
         MemoryCommand::Show(show) => show::run(show, screen),
         MemoryCommand::Search(search) => search::run(search, screen),
+        MemoryCommand::Add(add) => add::run(add),
         MemoryCommand::Why(why) => why::run(why, screen),
         MemoryCommand::Edit(edit) => edit::run(edit),
         MemoryCommand::Undo(undo) => undo::run(undo),
         MemoryCommand::Forget(forget) => forget::run(forget),
         MemoryCommand::Stats(stats) => stats::run(stats, screen),
         MemoryCommand::Export(export) => export::run(export),
-        MemoryCommand::Import(import) => import::run(import),
+        MemoryCommand::Import(import) => import::run(import, screen),
     }
 }

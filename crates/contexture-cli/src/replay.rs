@@ -2,11 +2,9 @@
 
 pub mod decided;
 pub mod example;
-pub mod player;
-pub mod ruler;
 pub mod settings;
 pub mod summary;
-pub mod system;
+mod worth;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -22,10 +20,11 @@ use crate::failure::Failure;
 use crate::progress::ProgressCounter;
 use crate::source::{self, RecordingSource};
 use crate::terminal::Screen;
-use crate::work::in_parallel;
+use contexture_measure::work::in_parallel;
 
-use player::Player;
-use settings::Settings;
+use contexture_measure::play::player::Player;
+use contexture_measure::play::settings::PlaySettings;
+use settings::settings_of;
 use summary::{ReplaySummary, Summaries};
 
 /// Play recorded sessions and show what would have been sent to the model
@@ -62,7 +61,7 @@ pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
         return replay.play_example(screen);
     }
     let config = replay.config()?;
-    let settings = Settings::new(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
+    let settings = settings_of(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
     let sources = source::find(&replay.files)?;
     match replay.emit {
         Emit::Summary => {
@@ -81,7 +80,7 @@ impl ReplayCommand {
     fn play_example(&self, screen: Screen) -> Result<(), Failure> {
         let config = self.config()?;
         let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
-        let settings = Settings::new(&config, budget, config.get(&keys::COUNTER));
+        let settings = settings_of(&config, budget, config.get(&keys::COUNTER));
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
@@ -117,7 +116,7 @@ impl ReplayCommand {
     }
 }
 
-fn sum_up(sources: &[RecordingSource], settings: &Settings) -> Result<Summaries, Failure> {
+fn sum_up(sources: &[RecordingSource], settings: &PlaySettings) -> Result<Summaries, Failure> {
     let progress = ProgressCounter::new("replaying", sources.len());
     let played = in_parallel(sources, |source| {
         let read = source.transcript();
@@ -146,7 +145,7 @@ fn sum_up(sources: &[RecordingSource], settings: &Settings) -> Result<Summaries,
 }
 
 /// Prints the windows or decisions of one source after the other, so that only one is in memory at a time.
-fn emit_all(sources: &[RecordingSource], settings: &Settings, emit: Emit) -> Result<(), Failure> {
+fn emit_all(sources: &[RecordingSource], settings: &PlaySettings, emit: Emit) -> Result<(), Failure> {
     let mut writer = BufWriter::new(io::stdout().lock());
     let mut is_any_read = false;
     for source in sources {
@@ -166,7 +165,7 @@ fn emit_all(sources: &[RecordingSource], settings: &Settings, emit: Emit) -> Res
 
 fn emit_one(
     transcript: Transcript,
-    settings: &Settings,
+    settings: &PlaySettings,
     emit: Emit,
     lines: &mut Lines<'_, impl Write>,
 ) -> Result<(), Failure> {

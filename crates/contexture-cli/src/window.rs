@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
 use crate::harmless::for_output;
-use crate::plot::short_count;
 use crate::table::{Align, TextTable};
 use crate::terminal::{Screen, TextStyle};
+use contexture_measure::plot::short_count;
 
 /// How often `--watch` checks the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -107,8 +107,7 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let memory = memory((files.clone(),));
     let memory = with_some(memory, config.working_memory());
     let memory = with_some(memory, config.instructions());
-    let memory = with_some(memory, config.procedural());
-    let memory = with_some(memory, config.reminder());
+    let memory = config.with_layers(memory);
     let memory = with_some(memory, config.steering());
     let base = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
     let builder =

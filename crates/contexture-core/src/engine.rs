@@ -29,6 +29,7 @@ mod summary;
 mod assemble;
 mod model_call;
 mod tools;
+mod end_progress;
 mod ending;
 mod answer;
 mod run;

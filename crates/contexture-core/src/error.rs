@@ -66,10 +66,12 @@ pub enum Error {
         source: StoreError,
     },
     /// The window has no room for what must be in it.
-    #[error("`{field}` leaves {available} tokens for the window, and at least {needed} are needed")]
+    #[error("`{field}` is {taken} tokens, which leaves {available} for the window, and at least {needed} are needed")]
     NoRoom {
-        /// The part of the budget that takes too much.
+        /// The part of the budget that takes too much: `token_budget` itself, `response_reserve`, `system` or `tools`.
         field: &'static str,
+        /// How many tokens that part takes; for `token_budget`, how many there are.
+        taken: u64,
         /// What is left.
         available: u64,
         /// What it takes at least.

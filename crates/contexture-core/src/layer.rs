@@ -14,13 +14,14 @@ mod builder;
 mod state;
 mod untyped;
 mod erased;
+mod tools;
 mod panic;
 
 pub use builder::{ClosureLayer, LayerBuilder, layer};
 pub use context::{ContextData, ExecutionContext, ModelCaller, Resources, TokenUsage};
 pub(crate) use contract::AbsentHook;
 pub use contract::MemoryLayer;
-pub(crate) use erased::{LayerRef, erase};
+pub(crate) use erased::{ErasedFunction, LayerRef, erase};
 pub use hook::{Hook, HookResult, HookSet};
 pub use hooks::*;
 pub(crate) use panic::panic_text;
@@ -35,5 +36,7 @@ pub use spec::{
 };
 pub use state::LayerState;
 pub(crate) use state::{StateCodec, StateReader, StateValue};
+pub use tools::tools_of;
+pub(crate) use tools::{ACTION, offered_tools};
 pub use trace::HookTrace;
 pub(crate) use untyped::ErasedResult;

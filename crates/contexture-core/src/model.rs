@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::BoxError;
 use crate::item::{FunctionCall, Item};
+use crate::tokens::{ITEM_OVERHEAD_TOKENS, TokenCounter};
 
 /// One request to a model: the window as it will be sent.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,16 @@ pub struct ToolSchema {
     pub description: String,
     /// JSON schema of its arguments.
     pub parameters: Value,
+}
+
+impl ToolSchema {
+    /// How many tokens its definition takes in every request.
+    pub fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        ITEM_OVERHEAD_TOKENS
+            + counter.count(&self.name)
+            + counter.count(&self.description)
+            + counter.count(&self.parameters.to_string())
+    }
 }
 
 /// A response of a model.

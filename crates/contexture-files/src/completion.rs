@@ -3,6 +3,12 @@
 use contexture_core::item::Outcome;
 
 pub(crate) mod rows;
+mod words;
+
+use self::words::{
+    COUNTED, DENIED, DIFFERENT, DONE, DONE_DESPITE, FAILED, FAILED_INSIDE, INTERRUPTED, OPEN_ENDED, PLAIN, STATED,
+    SURELY_FAILED, WRONG,
+};
 
 /// The outcome of a call, as far as files are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +47,11 @@ fn by_row(tool: &str, text: &str) -> Option<Verdict> {
     let text = untagged(text);
     let head = text.get(..text.floor_char_boundary(DIFFERS_BYTES)).unwrap_or(text);
     if rows::of(tool).any(|says| says.differs.iter().any(|part| head.contains(part))) {
+        return Some(Verdict::Doubtful);
+    }
+    if (tool == "replace" || tool == "write_file")
+        && [rows::CONFIRMED, rows::FUZZY].iter().any(|part| text.contains(part))
+    {
         return Some(Verdict::Doubtful);
     }
     if rows::of(tool).any(|says| says.undone.iter().any(|form| rows::after(form, text).is_some())) {
@@ -148,75 +159,6 @@ fn verdict(text: &str) -> Verdict {
     }
 }
 
-/// Phrases after which text of the file follows, so that nothing else is said.
-const OPEN_ENDED: &[&str] = &["here's the result of running", "updated the following files", "the section now reads"];
-
-/// Words of which a message consists that says nothing but that it was done. Any other word may say more.
-const PLAIN: &[&str] = &[
-    "a",
-    "all",
-    "an",
-    "and",
-    "are",
-    "at",
-    "been",
-    "byte",
-    "bytes",
-    "change",
-    "changes",
-    "character",
-    "characters",
-    "chars",
-    "content",
-    "contents",
-    "deletion",
-    "deletions",
-    "edit",
-    "edits",
-    "file",
-    "files",
-    "following",
-    "for",
-    "from",
-    "has",
-    "have",
-    "in",
-    "insertion",
-    "insertions",
-    "into",
-    "is",
-    "it",
-    "its",
-    "line",
-    "lines",
-    "made",
-    "new",
-    "now",
-    "occurrence",
-    "occurrences",
-    "of",
-    "on",
-    "path",
-    "replacement",
-    "replacements",
-    "s",
-    "size",
-    "string",
-    "system",
-    "text",
-    "the",
-    "this",
-    "to",
-    "total",
-    "was",
-    "were",
-    "with",
-    "your",
-];
-
-/// Things of which a single edit makes one. More of them are more than was asked for.
-const COUNTED: &[&str] = &["occurrences", "replacements", "matches", "places"];
-
 /// Whether a line says that something was done and nothing else.
 fn is_plain(line: &str) -> bool {
     let words = words_of(line);
@@ -303,43 +245,6 @@ fn begins_with(head: &str, phrase: &str) -> bool {
     }
 }
 
-/// How the outputs of calls begin that were refused and did not run, in lower case.
-const DENIED: &[&str] = &[
-    "<tool_use_error>cancelled",
-    "<tool_use_error>sibling tool call",
-    "[operation cancelled",
-    "[request interrupted by user for tool use",
-    "aborted by user",
-    "claude requested permissions",
-    "command rejected",
-    "denied",
-    "exec command rejected",
-    "operation cancelled",
-    "patch rejected",
-    "permission for this action has been denied",
-    "permission to use",
-    "rejected by user",
-    "skipping",
-    "the operation was cancelled",
-    "the tool call was denied",
-    "the user cancelled",
-    "the user denied",
-    "the user doesn't want to",
-    "the user has denied",
-    "the user rejected",
-    "the user has rejected",
-    "this call was denied",
-    "this tool call was rejected",
-    "tool call rejected",
-    "tool use rejected",
-    "user cancelled",
-    "user declined",
-    "user denied",
-    "user did not allow",
-    "user refused",
-    "user rejected",
-];
-
 /// Whether an output says that a call was refused and did not run.
 fn says_denied(text: &str) -> bool {
     let head = head(text);
@@ -348,124 +253,11 @@ fn says_denied(text: &str) -> bool {
         || head.contains("rejected by the user")
 }
 
-/// How the outputs of calls begin that were interrupted, in lower case.
-const INTERRUPTED: &[&str] = &[
-    "[request interrupted",
-    "aborted",
-    "command timed out",
-    "interrupted",
-    "the output of this call was withheld",
-    "this call was interrupted",
-    "timed out",
-    "tool execution aborted",
-    "tool execution was interrupted",
-    "<error>command was aborted",
-];
-
 /// Whether an output says that a call was interrupted, or hides what it did.
 fn says_interrupted(text: &str) -> bool {
     let head = head(text);
     INTERRUPTED.iter().any(|start| begins_with(&head, start)) || head.contains("interrupted by user")
 }
-
-/// How the output of a failed tool begins, in lower case.
-const FAILED: &[&str] = &[
-    "### error",
-    "<error",
-    "<tool_use_error>",
-    "[error",
-    "apply_patch verification failed",
-    "cannot ",
-    "could not ",
-    "couldn't ",
-    "eacces",
-    "eisdir",
-    "enoent",
-    "error",
-    "eperm",
-    "execution error",
-    "failed",
-    "failure",
-    "file content (",
-    "file does not exist",
-    "file has been modified",
-    "file has not been read",
-    "file not found",
-    "found 0 matches",
-    "inputvalidationerror",
-    "invalid",
-    "multiple matches",
-    "no change",
-    "no match",
-    "no occurrences",
-    "no replacement",
-    "no such file",
-    "not found",
-    "old_str",
-    "old_string",
-    "oldstring",
-    "path does not exist",
-    "permission denied",
-    "search failed",
-    "string not found",
-    "string to replace not found",
-    "the edit was not applied",
-    "the file was not",
-    "the requested edit",
-    "the string to replace",
-    "the tool execution failed",
-    "tool execution failed",
-    "traceback (most recent call last)",
-    "unable to",
-    "unknown tool",
-    "write failed",
-];
-
-/// What the output of a failed tool has near its start, in lower case.
-const FAILED_INSIDE: &[&str] = &[
-    "0 occurrences found",
-    "execution error",
-    "failed in sandbox",
-    "failed to apply",
-    "failed to edit",
-    "failed to find",
-    "matches of the string to replace",
-    "no replacement was performed",
-    "not found in content",
-    "not found in file",
-    "did not match",
-    "did not appear verbatim",
-    "has not been read yet",
-    "is not unique",
-];
-
-/// Those of them that no success begins with.
-const SURELY_FAILED: &[&str] = &[
-    "### error",
-    "<error",
-    "<tool_use_error>",
-    "[error",
-    "error:",
-    "error -",
-    "eacces",
-    "eisdir",
-    "enoent",
-    "eperm",
-    "apply_patch verification failed",
-    "failed to",
-    "no such file",
-    "no match",
-    "no occurrences",
-    "no replacement",
-    "permission denied",
-    "string not found",
-    "string to replace not found",
-    "traceback (most recent call last)",
-    "unable to",
-    "could not",
-    "cannot",
-    "couldn't",
-];
 
 fn begins_surely_failed(text: &str) -> bool {
     let head = head(text);
@@ -486,153 +278,6 @@ pub fn says_failed(result: &str) -> bool {
         || FAILED_INSIDE.iter().any(|phrase| has_phrase(&words_of(&head), phrase))
         || has_exit_code(result)
 }
-
-/// Words and phrases with which something went wrong, or was not done yet.
-const WRONG: &[&str] = &[
-    "0",
-    "abandoned",
-    "aborted",
-    "already",
-    "approval",
-    "awaiting",
-    "blocked",
-    "but",
-    "can't",
-    "canceled",
-    "cancelled",
-    "cannot",
-    "conflict",
-    "conflicts",
-    "couldn't",
-    "declined",
-    "denied",
-    "didn't",
-    "disconnected",
-    "doesn't",
-    "dry",
-    "error",
-    "errors",
-    "except",
-    "exceeded",
-    "expired",
-    "fail",
-    "failed",
-    "fails",
-    "failure",
-    "failures",
-    "forbidden",
-    "fuzz",
-    "however",
-    "ignored",
-    "invalid",
-    "isn't",
-    "locked",
-    "missing",
-    "neither",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "partial",
-    "partially",
-    "pending",
-    "preview",
-    "proposed",
-    "queued",
-    "refused",
-    "rejected",
-    "reverted",
-    "rollback",
-    "rolled",
-    "scheduled",
-    "simulated",
-    "skipped",
-    "timed",
-    "timeout",
-    "unable",
-    "unauthorized",
-    "unavailable",
-    "unchanged",
-    "undone",
-    "unsuccessful",
-    "unsuccessfully",
-    "wasn't",
-    "without",
-    "won't",
-    "would",
-    "zero",
-];
-
-/// Words that ask for something else to be done, so that the call itself was hardly done.
-const STATED: &[&str] = &[
-    "again", "human", "instead", "login", "merged", "other", "part", "please", "retry", "sign", "some", "then", "try",
-    "user", "user's", "wait",
-];
-
-/// Words with which a tool says that it did what it was asked for.
-const DONE: &[&str] = &[
-    "added",
-    "appended",
-    "applied",
-    "changed",
-    "complete",
-    "completed",
-    "created",
-    "deleted",
-    "done",
-    "edited",
-    "finished",
-    "inserted",
-    "modified",
-    "moved",
-    "ok",
-    "okay",
-    "overwritten",
-    "overwrote",
-    "patched",
-    "removed",
-    "renamed",
-    "replaced",
-    "saved",
-    "succeeded",
-    "success",
-    "successful",
-    "successfully",
-    "updated",
-    "wrote",
-    "written",
-];
-
-/// How outputs begin that tell of complaints about a file which was changed all the same.
-const DONE_DESPITE: &[&str] =
-    &["this file has errors, please fix", "edit applied successfully", "wrote file successfully"];
-
-/// Phrases with which a tool says that what it did is not what it was asked for.
-const DIFFERENT: &[&str] = &[
-    "user modified",
-    "modified by the user",
-    "user edited",
-    "user made",
-    "user changed",
-    "user's changes",
-    "auto formatted",
-    "auto formatting",
-    "autoformatted",
-    "formatted on save",
-    "reformatted",
-    "formatter",
-    "with fuzz",
-    "with offset",
-    "some hunks",
-    "hunks failed",
-    "partially applied",
-    "adjusted",
-    "normalized",
-    "similar match",
-    "fuzzy match",
-    "closest match",
-    "differs",
-];
 
 /// Whether a text is a diff, which tools print of what they changed.
 fn is_diff(text: &str) -> bool {

@@ -55,12 +55,42 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
         return framed;
     }
     // A large output is kept elsewhere, and only its beginning is shown among other text.
-    if result.trim_start().starts_with("<persisted-output>") {
+    if KEPT_ELSEWHERE.iter().any(|start| result.trim_start().starts_with(start)) {
         return Framed { is_exact: false, ..plain("") };
+    }
+    if tool == "run_shell_command"
+        && let Some(framed) = gemini(result)
+    {
+        return framed;
     }
     let mut framed = plain(result);
     trailer(tool, &mut framed);
     framed
+}
+
+/// How outputs begin that an agent has taken away, with a preview among other text.
+pub(crate) const KEPT_ELSEWHERE: [&str; 2] = ["<persisted-output>", "<tool_output_masked>"];
+
+/// How lines begin that Gemini CLI puts after a command's output if something went wrong.
+const GEMINI_TROUBLE: [&str; 3] = ["Error: ", "Signal: ", "Background PIDs: "];
+
+/// `Output: …`, then what became of the command: its status only if that is not 0, and its group.
+fn gemini(result: &str) -> Option<Framed<'_>> {
+    let text = result.strip_prefix("Output: ")?;
+    let last = |text: &'_ str, start: &str| -> Option<(usize, i64)> {
+        let at = text.rfind('\n')?;
+        Some((at, text[at + 1..].strip_prefix(start)?.parse().ok()?))
+    };
+    let text = last(text, "Process Group PGID: ").map_or(text, |(end, _)| &text[..end]);
+    let status = last(text, "Exit Code: ");
+    let text = status.map_or(text, |(end, _)| &text[..end]);
+    let newest = text.rsplit('\n').next().unwrap_or_default();
+    // Such a line may be the command's own: then nothing is certain.
+    if GEMINI_TROUBLE.iter().any(|start| newest.starts_with(start)) {
+        return Some(Framed { is_exact: false, exit: status.map(|(_, exit)| exit), ..plain("") });
+    }
+    let text = if text == "(empty)" { "" } else { text };
+    Some(Framed { is_exact: false, exit: Some(status.map_or(0, |(_, exit)| exit)), ..plain(text) })
 }
 
 fn plain(result: &str) -> Framed<'_> {

@@ -317,6 +317,13 @@ impl FileModel {
         known
     }
 
+    /// The same for a file that exists: if nothing is known of it, it is added. Returns its place.
+    pub(crate) fn name_file(&mut self, at: u32, path: &str, who: Who) -> usize {
+        let index = self.open_index(path);
+        self.files.note(index).name(at, who);
+        index
+    }
+
     /// Notes that a place in a file was named.
     pub fn mention(&mut self, file: usize, mention: Mention) {
         self.files.note(file).mention(mention);

@@ -1,6 +1,7 @@
 //! A command line and its output: what certainly happened, what may have happened, and which files were printed.
 
 use super::commands::prints::{Prints, looked_at, of_pipeline};
+use super::commands::table::{Trait, row};
 use super::commands::{
     Effects, anyhow, bare, changes_shell, effects, everything, in_short, may_link, moves, set_options, text, told,
 };
@@ -58,18 +59,12 @@ pub(crate) fn observe(
 /// The exit status of a shell that does not find a program.
 const NOT_FOUND: i64 = 127;
 
-/// Programs that may end with the status of what they run.
-const PASS_ON: [&str; 16] = [
-    ".", "bash", "dash", "docker", "eval", "exec", "find", "ksh", "make", "npx", "parallel", "sh", "source", "ssh",
-    "sudo", "xargs",
-];
-
 /// Whether the only command of a script did not run because there is no such program.
 fn is_refused(script: &Script, output: &Framed<'_>) -> bool {
     let mut commands = script.commands();
     let (Some(command), None) = (commands.next(), commands.next()) else { return false };
     let is_plain = command.redirects.is_empty() && command.words.iter().all(|word| word.plain().is_some());
-    let passes_on = command.words.iter().any(|word| PASS_ON.contains(&word.text.as_str()));
+    let passes_on = command.words.iter().any(|word| row(&word.text).has(Trait::PassesOnStatus));
     let says = output.text.trim().lines().count() == 1 && output.text.contains("not found")
         || output.text.trim().ends_with("No such file or directory");
     output.exit == Some(NOT_FOUND) && is_plain && !passes_on && says
@@ -186,7 +181,10 @@ fn proven(pipelines: &[Pipeline], completion: Completion) -> Vec<bool> {
     }
     // Nothing runs after `exit`, and it determines the outcome.
     let exits = |pipeline: &Pipeline| {
-        pipeline.commands.iter().any(|command| matches!(bare(command).program(), Some("exit" | "return" | "exec")))
+        pipeline
+            .commands
+            .iter()
+            .any(|command| bare(command).program().is_some_and(|program| row(program).has(Trait::Ends)))
     };
     if pipelines.iter().any(exits) {
         proven.fill(false);

@@ -1,16 +1,19 @@
 //! Truncation by age that takes into account which files are in use.
 //!
 //! This is a small alternative to folding: it shortens old tool outputs one by one, and spares those of files that are
-//! still in use. `contexture_fold` does more and keeps the prefix unchanged. This needs no state besides the tracker, and
-//! suits hosts that only want to trim a list of items.
+//! still in use. `contexture_fold` does more and keeps the prefix unchanged; both know of files what
+//! [`FileModel`] knows. This suits hosts that only want to trim a list of items.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use contexture_core::item::{FunctionCall, FunctionCallOutput, Item};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message, Origin, Role};
 use serde::{Deserialize, Serialize};
 
 use super::dialect::Dialects;
-use super::observation::Kind;
+use super::model::{FileModel, FileState, Who, named_places};
+use super::numbering::Passage;
+use super::observation::{Kind, Observation};
+use super::observer::Observer;
 
 /// How many characters of a file's text a [`FileReference`] keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -36,6 +39,10 @@ pub struct FileReference {
 
 /// Which files are in use.
 ///
+/// It is a door to the same model of files that folds are made from ([`FileModel`]): what is tracked here by hand is
+/// what the model learns from calls and their outputs. [`of_items`](Self::of_items) takes everything from a
+/// conversation. A file is the same under all its names, as `./src/lib.rs` and `src/lib.rs` are.
+///
 /// ```
 /// use contexture_files::tracker::FileTracker;
 /// let mut tracker = FileTracker::new();
@@ -43,9 +50,20 @@ pub struct FileReference {
 /// assert!(!tracker.is_file_stale("src/lib.rs", 8, 5));
 /// assert!(tracker.is_file_stale("src/lib.rs", 9, 5));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct FileTracker {
-    references: HashMap<String, FileReference>,
+    model: FileModel,
+    /// The last access to each file, by its place in the model.
+    accesses: BTreeMap<usize, Access>,
+    /// The newest moment of the model. Moments never decrease, and none is zero.
+    moment: u32,
+}
+
+/// An access to a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    step: u64,
+    time_ms: u64,
 }
 
 impl FileTracker {
@@ -54,53 +72,173 @@ impl FileTracker {
         Self::default()
     }
 
+    /// Everything that a conversation tells about files. A step is one response of the model.
+    ///
+    /// ```
+    /// use contexture_core::Item;
+    /// use contexture_files::dialect::Dialects;
+    /// use contexture_files::tracker::{FileTracker, TruncationPriority};
+    /// let items = [
+    ///     Item::user("Look at src/lib.rs"),
+    ///     Item::call("1", "Bash", r#"{"command":"sed -i s/a/b/ ./src/main.rs"}"#),
+    ///     Item::output("1", ""),
+    ///     Item::call("2", "Read", r#"{"file_path":"src/lib.rs"}"#),
+    ///     Item::output("2", "1\tpub fn one() {}\n"),
+    /// ];
+    /// let tracker = FileTracker::of_items(&items, &Dialects::builtin());
+    /// assert_eq!(tracker.priority("src/main.rs"), TruncationPriority::Never);
+    /// assert_eq!(tracker.priority("src/lib.rs"), TruncationPriority::Longer);
+    /// assert_eq!(tracker.get("src/lib.rs").unwrap().last_access_step, 2);
+    /// ```
+    pub fn of_items<'a>(items: impl IntoIterator<Item = &'a Item>, dialects: &Dialects) -> Self {
+        let (mut tracker, mut observer) = (Self::new(), Observer::new(dialects.clone()));
+        let mut calls: HashMap<&str, &FunctionCall> = HashMap::new();
+        let (mut step, mut was_of_model) = (0, false);
+        for item in items {
+            step += u64::from(item.is_of_model() && !was_of_model);
+            was_of_model = item.is_of_model();
+            match item {
+                Item::Message(message) => {
+                    let told = observer.hear(message);
+                    tracker.learn(step, &told);
+                    tracker.hear(step, message);
+                }
+                Item::FunctionCall(call) => {
+                    observer.expect(call);
+                    calls.insert(&call.call_id, call);
+                }
+                Item::FunctionCallOutput(output) => {
+                    let Some(call) = calls.get(&*output.call_id) else { continue };
+                    let seen = observer.observe(call, output);
+                    tracker.learn(step, &seen.observations);
+                }
+                Item::Reasoning(_) | Item::Opaque(_) => {}
+            }
+        }
+        tracker
+    }
+
+    /// The model of files that it is a door to.
+    pub fn model(&self) -> &FileModel {
+        &self.model
+    }
+
     /// Notes that a file was read, with its text.
     pub fn track_file_access(&mut self, path: &str, step: u64, time_ms: u64, content: &str) {
-        let reference = self.reference(path, step);
-        reference.last_access_time_ms = time_ms;
-        reference.content_preview = content.chars().take(PREVIEW_CHARS).collect();
-        reference.line_count = content.lines().count();
+        let block = Passage::plain(Some(1), content);
+        self.learn(step, &[Observation::Read { path: path.to_owned(), block, whole: true }]);
+        if let Some(access) = self.model.place(path).and_then(|place| self.accesses.get_mut(&place)) {
+            access.time_ms = time_ms;
+        }
     }
 
     /// Notes that this agent wrote to a file.
     pub fn track_file_modification(&mut self, path: &str, step: u64) {
-        self.reference(path, step).was_modified = true;
+        self.learn(step, &[Observation::Changed { path: path.to_owned(), by: "a change by this agent".to_owned() }]);
     }
 
     /// Notes that the user named a file.
     pub fn track_user_reference(&mut self, path: &str, step: u64) {
-        self.reference(path, step).was_named = true;
+        let at = self.at(step);
+        let place = self.model.name_file(at, path, Who::User);
+        self.touch(place, step);
     }
 
-    fn reference(&mut self, path: &str, step: u64) -> &mut FileReference {
-        let reference = self.references.entry(path.to_owned()).or_default();
-        reference.path = path.to_owned();
-        reference.last_access_step = reference.last_access_step.max(step);
-        reference
+    /// Learns what a call or a message tells about files.
+    fn learn(&mut self, step: u64, told: &[Observation]) {
+        let at = self.at(step);
+        for observation in told {
+            self.model.apply(at, observation);
+            for path in observation.paths() {
+                if let Some(place) = self.model.place(path) {
+                    self.touch(place, step);
+                }
+            }
+        }
+    }
+
+    /// Notes the files that a person or the agent named. Only a person's count as an access.
+    fn hear(&mut self, step: u64, message: &Message) {
+        let who = match message.role {
+            Role::User if message.meta.origin == Origin::Said => Who::User,
+            Role::Assistant => Who::Agent,
+            _ => return,
+        };
+        let at = self.at(step);
+        for named in named_places(&message.text_cow()) {
+            if let Some(place) = self.model.name(at, named.path, who).filter(|_| who == Who::User) {
+                self.touch(place, step);
+            }
+        }
+    }
+
+    fn at(&mut self, step: u64) -> u32 {
+        let at = u32::try_from(step.saturating_add(1)).unwrap_or(u32::MAX);
+        self.moment = self.moment.max(at);
+        self.moment
+    }
+
+    fn touch(&mut self, place: usize, step: u64) {
+        let access = self.accesses.entry(place).or_default();
+        access.step = access.step.max(step);
     }
 
     /// What is remembered of a file.
-    pub fn get(&self, path: &str) -> Option<&FileReference> {
-        self.references.get(path)
+    pub fn get(&self, path: &str) -> Option<FileReference> {
+        self.reference(self.model.place(path)?)
+    }
+
+    fn reference(&self, place: usize) -> Option<FileReference> {
+        let (file, access) = (&self.model.files()[place], self.accesses.get(&place)?);
+        Some(FileReference {
+            path: file.path.clone(),
+            last_access_step: access.step,
+            last_access_time_ms: access.time_ms,
+            content_preview: preview(file),
+            line_count: file.known_lines(),
+            was_modified: file.edits > 0,
+            was_named: file.named > 0,
+        })
     }
 
     /// Files accessed within the last `max_age` steps, the newest first.
-    pub fn recent_files(&self, current_step: u64, max_age: u64) -> Vec<&FileReference> {
-        let is_recent = |file: &&FileReference| !self.is_file_stale(&file.path, current_step, max_age);
-        let mut recent: Vec<&FileReference> = self.references.values().filter(is_recent).collect();
+    pub fn recent_files(&self, current_step: u64, max_age: u64) -> Vec<FileReference> {
+        let is_recent = |access: &Access| current_step.saturating_sub(access.step) <= max_age;
+        let recent = self.accesses.iter().filter(|(_, access)| is_recent(access));
+        let mut recent: Vec<FileReference> = recent.filter_map(|(place, _)| self.reference(*place)).collect();
         recent.sort_by(|a, b| b.last_access_step.cmp(&a.last_access_step).then_with(|| a.path.cmp(&b.path)));
         recent
     }
 
     /// Whether a file was not accessed within the last `max_age` steps; an unknown file is stale.
     pub fn is_file_stale(&self, path: &str, current_step: u64, max_age: u64) -> bool {
-        self.get(path).is_none_or(|file| current_step.saturating_sub(file.last_access_step) > max_age)
+        let access = self.model.place(path).and_then(|place| self.accesses.get(&place));
+        access.is_none_or(|access| current_step.saturating_sub(access.step) > max_age)
     }
 
     /// Whether this agent wrote to a file.
     pub fn was_modified(&self, path: &str) -> bool {
-        self.get(path).is_some_and(|file| file.was_modified)
+        self.model.get(path).is_some_and(|file| file.edits > 0)
     }
+
+    /// How long what was read of a file is kept.
+    pub fn priority(&self, path: &str) -> TruncationPriority {
+        match self.model.get(path) {
+            Some(file) if file.edits > 0 => TruncationPriority::Never,
+            Some(file) if file.named > 0 => TruncationPriority::Longer,
+            _ => TruncationPriority::Standard,
+        }
+    }
+}
+
+/// The first characters of what is known of a file.
+fn preview(file: &FileState) -> String {
+    let lines = file.segments.iter().flat_map(|segment| &segment.lines);
+    let texts = lines.enumerate().flat_map(|(index, line)| {
+        let feed = if index > 0 { "\n" } else { "" };
+        feed.chars().chain(line.text.chars())
+    });
+    texts.take(PREVIEW_CHARS).collect()
 }
 
 /// How long an output is kept. Lower values are truncated first.
@@ -119,14 +257,11 @@ pub enum TruncationPriority {
 
 /// Returns how long the output of a call is kept.
 pub fn truncation_priority(call: &FunctionCall, dialects: &Dialects, tracker: &FileTracker) -> TruncationPriority {
-    let path = dialects.path(call);
-    let file = path.as_deref().and_then(|path| tracker.get(path));
     match dialects.kind(call) {
         Kind::Write | Kind::Edit => TruncationPriority::Never,
-        Kind::Read if file.is_some_and(|file| file.was_modified) => TruncationPriority::Never,
-        Kind::Read if file.is_some_and(|file| file.was_named) => TruncationPriority::Longer,
         Kind::Search | Kind::Run => TruncationPriority::Aggressive,
-        Kind::Read | Kind::Answer | Kind::Other => TruncationPriority::Standard,
+        Kind::Read => dialects.path(call).map_or(TruncationPriority::Standard, |path| tracker.priority(&path)),
+        Kind::Answer | Kind::Other => TruncationPriority::Standard,
     }
 }
 

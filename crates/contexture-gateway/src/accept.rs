@@ -11,4 +11,5 @@ pub(crate) mod refusal;
 pub(crate) mod incoming;
 pub(crate) mod own;
 pub(crate) mod health;
+pub(crate) mod capped;
 pub(crate) mod handle;

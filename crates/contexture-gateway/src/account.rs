@@ -4,6 +4,11 @@ pub mod models;
 pub mod bill;
 pub mod record;
 pub mod receipt;
+pub mod cap;
+pub mod signals;
+pub mod compare;
+pub(crate) mod harm;
+pub(crate) mod spending;
 pub mod metrics;
 pub(crate) mod session;
 #[cfg(feature = "otlp")]

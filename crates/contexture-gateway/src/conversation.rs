@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture::wire::{Digest, Format};
 
+use crate::account::signals::SignalReader;
 use folder::ConversationFolder;
 use state::ConversationState;
 
@@ -26,6 +27,8 @@ pub struct Conversation {
     state: Mutex<ConversationState>,
     /// Locked while a decision is made. Every wait for it has a timeout.
     folder: Mutex<Option<ConversationFolder>>,
+    /// What its user and its agent do when something is missing.
+    signals: Mutex<SignalReader>,
 }
 
 /// What identifies a conversation and does not change.
@@ -50,7 +53,7 @@ pub struct Beginning {
 impl Conversation {
     /// Creates a conversation from its state.
     pub fn new(beginning: Beginning, state: ConversationState) -> Self {
-        Self { beginning, state: Mutex::new(state), folder: Mutex::new(None) }
+        Self { beginning, state: Mutex::new(state), folder: Mutex::new(None), signals: Mutex::default() }
     }
 
     /// What does not change during the conversation.
@@ -66,6 +69,11 @@ impl Conversation {
     /// Its state. The lock is only held briefly.
     pub fn state(&self) -> MutexGuard<'_, ConversationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its signals of harm. The lock is held while new messages are read.
+    pub(crate) fn signals(&self) -> MutexGuard<'_, SignalReader> {
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// About how many bytes of memory it takes, without its folder. One that is in use counts as small.

@@ -4,13 +4,14 @@ pub(crate) mod reason;
 pub(crate) mod outgoing;
 pub(crate) mod prepared;
 pub(crate) mod progress;
-mod compaction;
+pub(crate) mod compaction;
 pub(crate) mod policy;
 mod referenced;
 pub(crate) mod notes;
 mod texts;
 mod text_bytes;
 mod folding;
+mod rewriting;
 pub(crate) mod decider;
 
 pub(crate) use policy::LEAST_BUDGET;

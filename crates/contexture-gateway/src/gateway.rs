@@ -14,9 +14,11 @@ use crate::accept::access::{Access, AccessKey};
 use crate::accept::handle::handle;
 use crate::accept::health::Readiness;
 use crate::accept::serving::serve;
+use crate::account::harm::HarmWatch;
 use crate::account::receipt::Receipt;
 use crate::account::record::RequestRecord;
 use crate::account::session::Session;
+use crate::account::spending::Spending;
 use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
 use crate::options::Options;
@@ -74,6 +76,8 @@ impl Gateway {
         }
         let shared = Arc::new(Shared {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
+            harm: HarmWatch::new(options.holdout > 0.0, store.clone()),
+            spending: Arc::new(Spending::new(options.cap, id.clone(), store.clone())),
             session: Session::new(id, store.clone()),
             client: Client::new(&options.extra_roots)?,
             access,
@@ -85,6 +89,9 @@ impl Gateway {
             large: tokio::sync::Semaphore::new(1),
             options,
         });
+        if let Some(memory) = shared.options.memory.clone() {
+            tokio::spawn(async move { memory.warm().await });
+        }
         let controls = Arc::new(ConversationControls::new(shared.decider.clone(), shared.store.clone()));
         let started = StartedGateway { address, controls };
         shared.options.watchers.iter().for_each(|watcher| watcher.started(&started));
@@ -126,7 +133,7 @@ impl Gateway {
 
     /// The receipt of all requests so far.
     pub fn receipt(&self) -> Receipt {
-        self.noted(self.shared.session.receipt())
+        self.noted(self.shared.receipt())
     }
 
     /// A receipt with what is to be said about the store.

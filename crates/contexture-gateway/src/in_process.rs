@@ -107,7 +107,7 @@ pub enum RequestError {
     #[error("the body is no request")]
     NotARequest(#[source] WireError),
     /// It cannot be seen in which of the formats it is written.
-    #[error("the body has neither a list `messages` nor a list `input`")]
+    #[error("the body has neither a list `messages` nor a list `input` nor a list `contents`")]
     UnknownFormat,
 }
 
@@ -151,11 +151,13 @@ impl WireFolder {
             None => detected_format(text)?,
         };
         let incoming = IncomingRequest {
+            model: None,
             body: Bytes::copy_from_slice(body),
             format,
             scope: RequestScope::default(),
             is_count: false,
             is_compaction: false,
+            is_sub_agent: false,
             asks: Default::default(),
         };
         let mut prepared = self.decided(&incoming);
@@ -286,7 +288,7 @@ fn unreadable(prepared: &PreparedRequest) -> Option<RequestError> {
 
 /// What a response, or the usage of one, reports.
 fn answered(reported: &[u8]) -> Answered {
-    let is_stream = reported.trim_ascii_start().first().is_none_or(|first| *first != b'{');
+    let is_stream = reported.trim_ascii_start().first().is_none_or(|first| !b"{[".contains(first));
     let mut reader = AnswerReader::new(is_stream);
     reader.push(reported);
     let answered = reader.finish();
@@ -296,6 +298,11 @@ fn answered(reported: &[u8]) -> Answered {
     let mut usage = Usage::default();
     let is_usage = |value: &Value| ["input_tokens", "prompt_tokens"].iter().any(|name| value[*name].is_u64());
     let plain = serde_json::from_slice::<Value>(reported).ok().filter(is_usage);
-    let usage = plain.filter(|plain| usage.take(&json!({ "usage": plain }))).map(|_| usage);
+    let plain = plain.map(|plain| json!({ "usage": plain })).or_else(|| {
+        let plain: Value = serde_json::from_slice(reported).ok()?;
+        (plain.get("promptTokenCount").is_some() || plain.get("prompt_token_count").is_some())
+            .then(|| json!({ "usageMetadata": plain }))
+    });
+    let usage = plain.filter(|plain| usage.take(plain)).map(|_| usage);
     Answered { usage, ..answered }
 }

@@ -9,10 +9,13 @@ use contexture::files::dialect::Dialects;
 use contexture::fold::Pins;
 use contexture::host::SystemClock;
 use contexture::tokens::{Estimate, TokenCounter};
+use serde::{Deserialize, Serialize};
 
 use crate::accept::access::AccessKey;
 use crate::accept::serving::HEADER_TIME;
+use crate::account::cap::Cap;
 use crate::account::models::Models;
+use crate::remember::GatewayMemory;
 use crate::send::tls::ExtraRoots;
 use crate::send::upstream::Upstreams;
 use crate::watch::Watcher;
@@ -26,6 +29,17 @@ const READ_BYTES: usize = 64 << 20;
 /// Largest store.
 const STORE_BYTES: u64 = 1 << 30;
 
+/// Who edits the window of a client that asks its provider to, in the field `context_management`. Both never do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowEditor {
+    /// The provider: nothing new is folded while a request asks for it.
+    #[default]
+    Theirs,
+    /// The gateway: what the request asks for is taken out of it before it is sent.
+    Ours,
+}
+
 /// The options of a gateway.
 #[derive(Clone)]
 pub struct Options {
@@ -36,6 +50,8 @@ pub struct Options {
     /// Who may use the gateway; without any, a fresh key is made. With several, what is kept is kept by key, and no file
     /// of this machine is read.
     pub keys: Vec<AccessKey>,
+    /// Whether it says, also to those who have no key, that it is alive and ready: for those who supervise a service.
+    pub is_supervised: bool,
     /// How long a client may take to send the headers of a request.
     pub header_time: Duration,
     /// The most tokens of a request; `None` uses the model's window.
@@ -44,6 +60,10 @@ pub struct Options {
     pub observe: bool,
     /// The share of conversations that are forwarded unchanged, for comparison.
     pub holdout: f64,
+    /// The most that may be spent.
+    pub cap: Cap,
+    /// Who edits the window of a client that asks its provider to.
+    pub editor: WindowEditor,
     /// Whether to ask providers for diagnostics of their cache, in a field that is added to requests.
     pub diagnose: bool,
     /// The working directory of the agent, if known.
@@ -53,6 +73,8 @@ pub struct Options {
     pub store: Option<PathBuf>,
     /// Largest store; beyond it the least recently used conversations are deleted.
     pub store_bytes: u64,
+    /// What agents remember; without it, nothing is added and nothing is kept beyond conversations.
+    pub memory: Option<GatewayMemory>,
     /// What is never folded.
     pub pins: Pins,
     /// How long the gateway may work on a request before it makes no new decisions about it.
@@ -77,14 +99,18 @@ impl Default for Options {
             upstreams: Upstreams::default(),
             extra_roots: ExtraRoots::default(),
             keys: Vec::new(),
+            is_supervised: false,
             header_time: HEADER_TIME,
             budget: None,
             observe: false,
             holdout: 0.0,
+            cap: Cap::default(),
+            editor: WindowEditor::default(),
             diagnose: false,
             directory: None,
             store: None,
             store_bytes: STORE_BYTES,
+            memory: None,
             pins: Pins::default(),
             own_work: OWN_WORK,
             read_bytes: READ_BYTES,

@@ -1,5 +1,6 @@
 //! Sends a request to its provider, and forwards the response.
 
+mod door;
 pub mod upstream;
 pub mod tls;
 pub(crate) mod client;

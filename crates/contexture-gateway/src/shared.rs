@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::accept::access::Access;
 use crate::accept::health::Readiness;
+use crate::account::harm::HarmWatch;
+use crate::account::receipt::Receipt;
 use crate::account::session::Session;
+use crate::account::spending::Spending;
 use crate::decide::decider::Decider;
 use crate::options::Options;
 use crate::send::client::Client;
@@ -17,6 +20,10 @@ pub(crate) struct Shared {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
+    /// The signals of harm beside those of the held-out group.
+    pub(crate) harm: HarmWatch,
+    /// What was spent, against the cap.
+    pub(crate) spending: Arc<Spending>,
     /// Who may use the gateway.
     pub(crate) access: Arc<Access>,
     /// How many requests came without a key.
@@ -29,6 +36,16 @@ pub(crate) struct Shared {
     pub(crate) diagnosing: Diagnosing,
     /// Taken by requests with large bodies while they are looked at.
     pub(crate) large: tokio::sync::Semaphore,
+}
+
+impl Shared {
+    /// The receipt of all requests so far, with what is used of the cap.
+    pub(crate) fn receipt(&self) -> Receipt {
+        let mut receipt = self.session.receipt();
+        receipt.notes.extend(self.harm.why());
+        receipt.cap = self.spending.used(self.decider.now_ms());
+        receipt
+    }
 }
 
 /// Whether providers are asked for diagnostics of their cache.

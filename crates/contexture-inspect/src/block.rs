@@ -147,18 +147,30 @@ pub struct RequestHead<'a> {
     /// Instructions in OpenAI's responses format.
     #[serde(borrow, default)]
     instructions: Option<&'a RawValue>,
+    /// Instructions in Gemini's format.
+    #[serde(borrow, default, rename = "systemInstruction", alias = "system_instruction")]
+    system_instruction: Option<&'a RawValue>,
 }
 
 impl<'a> RequestHead<'a> {
     /// Extracts it from a body.
     pub fn parse(body: &'a str) -> Self {
-        serde_json::from_str(body).unwrap_or(Self { tools: None, system: None, instructions: None })
+        serde_json::from_str(body).unwrap_or(Self {
+            tools: None,
+            system: None,
+            instructions: None,
+            system_instruction: None,
+        })
     }
 
     /// Its parts as received, in the order in which a model sees them.
     pub fn parts(&self) -> impl Iterator<Item = (HeadPart, &'a RawValue)> + use<'a> {
-        let parts =
-            [(HeadPart::Tools, self.tools), (HeadPart::System, self.system), (HeadPart::System, self.instructions)];
+        let parts = [
+            (HeadPart::Tools, self.tools),
+            (HeadPart::System, self.system),
+            (HeadPart::System, self.instructions),
+            (HeadPart::System, self.system_instruction),
+        ];
         parts.into_iter().filter_map(|(part, raw)| Some((part, raw?)))
     }
 }
@@ -189,15 +201,29 @@ pub fn head_drafts(part: HeadPart, raw: &RawValue, counter: &dyn TokenCounter) -
     match (part, value) {
         (_, Value::Null) => Vec::new(),
         (HeadPart::Tools, Value::Array(tools)) => {
-            tools.iter().map(|tool| draft(BlockKind::Tool, tool_name(tool), pretty(tool))).collect()
+            declared(&tools).map(|tool| draft(BlockKind::Tool, tool_name(tool), pretty(tool))).collect()
         }
         (HeadPart::System, Value::String(text)) => vec![draft(BlockKind::Text, String::new(), text)],
         (HeadPart::System, Value::Array(blocks)) => {
             let text = |block: &Value| block["text"].as_str().map_or_else(|| pretty(block), str::to_owned);
             blocks.iter().map(|block| draft(BlockKind::Text, String::new(), text(block))).collect()
         }
+        (HeadPart::System, other) if other["parts"].is_array() || other["parts"]["text"].is_string() => {
+            let parts = other["parts"].as_array().cloned().unwrap_or_else(|| vec![other["parts"].clone()]);
+            let text = |part: &Value| part["text"].as_str().map_or_else(|| pretty(part), str::to_owned);
+            parts.iter().map(|part| draft(BlockKind::Text, String::new(), text(part))).collect()
+        }
         (_, other) => vec![draft(BlockKind::Other, String::new(), pretty(&other))],
     }
+}
+
+/// The tools of a list; Gemini declares several functions in one of its elements.
+fn declared(tools: &[Value]) -> impl Iterator<Item = &Value> {
+    tools.iter().flat_map(|tool| {
+        let names = ["functionDeclarations", "function_declarations"];
+        let functions = names.iter().find_map(|name| tool.get(name)?.as_array());
+        functions.map_or(std::slice::from_ref(tool), Vec::as_slice)
+    })
 }
 
 fn tool_name(tool: &Value) -> String {

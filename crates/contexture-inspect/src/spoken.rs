@@ -1,78 +1,11 @@
-//! What a person said in a message, without what a harness wrote around it.
+//! What a person said in a message, as titles show it.
 
-/// How harnesses begin texts that are theirs alone.
-const HARNESS: &[&str] =
-    &["<local-command", "<command-", "Caveat:", "# AGENTS.md instructions for ", "[Request interrupted"];
+pub use contexture_text::spoken::spoken;
 
 /// Characters of a title.
 pub const TITLE_CHARS: usize = 120;
 
-/// What is shown for a message without text.
-const EMPTY: &str = "…";
-
-/// What a person said in a message: the text without leading elements such as `<current_datetime>…</current_datetime>`.
-/// `None` if nothing is left, or if a harness wrote all of it.
-pub fn spoken(text: &str) -> Option<&str> {
-    let mut rest = text.trim();
-    while let Some(after) = after_element(rest) {
-        rest = after.trim_start();
-    }
-    let is_harness = HARNESS.iter().any(|start| rest.starts_with(start));
-    (!rest.is_empty() && rest != EMPTY && !is_harness).then_some(rest)
-}
-
 /// What a person said in a message, on one line, as titles show it; `None` if nobody said anything.
 pub fn title_of(text: &str) -> Option<String> {
     spoken(text).map(|said| super::text::first_line(said, TITLE_CHARS))
-}
-
-/// What follows an element of a harness at the start of a text. Such an element has a name of several words, which those
-/// of HTML do not have.
-fn after_element(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix('<')?;
-    let name = &inside[..inside.find('>')?];
-    let word = name.split(' ').next().unwrap_or_default();
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-    let is_long = word.contains(['_', '-']) || (name.contains(' ') && !name.contains('='));
-    if word.is_empty() || !word.chars().all(is_name) || !is_long || name.contains('\n') {
-        return None;
-    }
-    let whole = format!("</{name}>");
-    let end = match text.find(&whole) {
-        Some(at) => at + whole.len(),
-        None => {
-            let short = format!("</{word}>");
-            text.find(&short)? + short.len()
-        }
-    };
-    Some(&text[end..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(spoken(text), expected, "{text}");
-    }
-
-    #[test]
-    fn what_harnesses_write_is_not_what_people_say() {
-        check("fix the bug", Some("fix the bug"));
-        check("<current_datetime>2025-01-01</current_datetime>\n\nfix the bug", Some("fix the bug"));
-        check(
-            "<permissions instructions>\nall\n</permissions instructions>\n<apps_instructions>x</apps_instructions>",
-            None,
-        );
-        check("<system-reminder>note</system-reminder>", None);
-        check("<environment_context cwd=\"/x\">y</environment_context> go on", Some("go on"));
-        check("<div>what does this do?</div>", Some("<div>what does this do?</div>"));
-        check("<a href=\"x_y\">what is this?</a>", Some("<a href=\"x_y\">what is this?</a>"));
-        check("<unclosed_element> please", Some("<unclosed_element> please"));
-        check("  \n ", None);
-        check("…", None);
-        check("<", Some("<"));
-        check("<é_x>", Some("<é_x>"));
-    }
 }

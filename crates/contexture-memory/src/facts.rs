@@ -38,6 +38,8 @@ pub use learner::Extraction;
 pub(crate) use memory::sealed::Sealed as SealedKind;
 pub use memory::{FactKind, FactMemory};
 pub use refusal::Refusal;
+pub(crate) use relevance::{Ranked, Subject, ranked};
+pub(crate) use render::line;
 pub use render::{day, speaker};
 pub use set::{Added, FactChange, Facts, MAX_FACTS};
 pub use spent::Spent;

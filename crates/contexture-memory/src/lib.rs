@@ -4,7 +4,9 @@
 //! things, with source, quote and validity. [`recall`] finds passages of past conversations again. [`layers`] shows them
 //! to a model.
 
+mod stable;
 pub mod redact;
 pub mod facts;
 pub mod recall;
 pub mod layers;
+pub mod personal;

@@ -12,10 +12,13 @@ mod embed;
 mod excerpt;
 mod pack;
 mod past;
+mod reader;
 
 pub use embed::Embedder;
 pub use pack::{Recollection, Shown};
 pub use passage::Passage;
+pub(crate) use passage::forgotten_mark;
 pub use past::{Extent, PastIndex, PastQuery};
+pub use reader::PassageReader;
 pub(crate) use thesaurus::is_stop_term;
 pub use when::parse_time;

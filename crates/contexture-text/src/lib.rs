@@ -9,6 +9,7 @@ pub mod date;
 pub mod fit;
 pub mod one_line;
 pub mod pattern;
+pub mod spoken;
 pub mod united;
 pub mod words;
 pub mod search;

@@ -4,12 +4,17 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 
+use super::amazon_events::AmazonEvents;
 use super::diagnosis::{diagnosis_of, id_of};
+use super::editing::{AppliedEdit, edits_of};
 use super::events::{BadEvent, EventParser};
 use super::usage::Usage;
 
 /// The longest response that is read, unless it is a stream.
 const MAX_BYTES: usize = 32 << 20;
+
+/// The fields in which providers report the usage.
+const USAGES: [&str; 3] = ["\"usage\"", "\"usageMetadata\"", "\"usage_metadata\""];
 
 /// What a response reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub struct Answered {
     pub id: Option<String>,
     /// The provider's diagnosis of its cache, if it was asked for one.
     pub diagnosis: Option<String>,
+    /// What the provider did to the window by itself.
+    pub edits: Vec<AppliedEdit>,
 }
 
 /// Reads a response while it is passed on: one JSON value, or a stream of events.
@@ -27,6 +34,8 @@ pub struct Answered {
 pub struct AnswerReader {
     /// `None` for one JSON value.
     events: Option<EventParser>,
+    /// In place of both, for events as Amazon frames them.
+    amazon: Option<AmazonEvents>,
     /// The JSON value so far.
     whole: Vec<u8>,
     is_too_long: bool,
@@ -47,9 +56,19 @@ impl AnswerReader {
         Self { events: is_stream.then(EventParser::default), ..Self::default() }
     }
 
+    /// A reader of events as Amazon frames them (`application/vnd.amazon.eventstream`).
+    pub fn of_amazon() -> Self {
+        Self { amazon: Some(AmazonEvents::default()), ..Self::default() }
+    }
+
     /// Adds the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
+        if let Self { amazon: Some(amazon), reported, .. } = self {
+            return amazon.push(bytes, &mut |data| {
+                let Ok(()) = reported.event(Ok(data));
+            });
+        }
         let Self { events: Some(events), reported, .. } = self else { return self.keep(bytes) };
         let Ok(()) = events.push(bytes, &mut |data| reported.event(data));
     }
@@ -70,9 +89,8 @@ impl AnswerReader {
             Some(events) => {
                 let Ok(()) = events.finish(&mut |data| reported.event(data));
             }
-            None => {
-                reported.read(std::str::from_utf8(&std::mem::take(&mut self.whole)).unwrap_or_default());
-            }
+            None if self.amazon.is_some() => {}
+            None => reported.whole(&std::mem::take(&mut self.whole)),
         }
         self.reported.answered.clone()
     }
@@ -97,28 +115,57 @@ impl Reported {
         let start = |line: &str| line[..line.floor_char_boundary(200)].to_owned();
         self.has_ended |= data.lines().map(start).any(|start| ends.iter().any(|end| start.contains(end)));
         // Some providers leave out the empty lines between events.
-        if data.contains("\"usage\"") && !self.read(data) {
-            data.lines().filter(|line| line.contains("\"usage\"")).for_each(|line| {
+        let has_usage = |text: &str| USAGES.iter().any(|name| text.contains(name));
+        if has_usage(data) && !self.read(data) {
+            data.lines().filter(|line| has_usage(line)).for_each(|line| {
                 self.read(line);
             });
         }
         Ok(())
     }
 
+    /// Reads a response that is no stream of events. It may be a list of pieces, of which the last may be cut off.
+    fn whole(&mut self, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let Some(mut rest) = text.trim_start().strip_prefix('[') else {
+            self.read(&text);
+            return;
+        };
+        loop {
+            rest = rest.trim_start_matches(|sign: char| sign == ',' || sign.is_whitespace());
+            let mut pieces = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            let Some(Ok(piece)) = pieces.next() else { return };
+            rest = &rest[pieces.byte_offset()..];
+            self.take(&piece);
+        }
+    }
+
     /// Returns whether it is a JSON value.
     fn read(&mut self, json: &str) -> bool {
         let value = serde_json::from_str::<Value>(json);
         if let Ok(value) = &value {
-            let mut usage = self.answered.usage.unwrap_or_default();
-            if usage.take(value) {
-                self.answered.usage = Some(usage);
-            }
-            if let Some(id) = id_of(value) {
-                self.answered.id = Some(id.to_owned());
-            }
-            self.answered.diagnosis = diagnosis_of(value).or(self.answered.diagnosis.take());
+            self.take(value);
         }
         value.is_ok()
+    }
+
+    fn take(&mut self, value: &Value) {
+        let mut usage = self.answered.usage.unwrap_or_default();
+        if usage.take(value) {
+            self.answered.usage = Some(usage);
+        }
+        if let Some(id) = id_of(value) {
+            self.answered.id = Some(id.to_owned());
+        }
+        let edits = edits_of(value);
+        if !edits.is_empty() {
+            self.answered.edits = edits;
+        }
+        self.answered.diagnosis = diagnosis_of(value).or(self.answered.diagnosis.take());
+        // Gemini has no event for the end: its last piece says why the model stopped.
+        let places = [value, &value["response"]];
+        let stops = |place: &&Value| !place["candidates"][0]["finishReason"].is_null();
+        self.has_ended |= places.iter().any(stops);
     }
 }
 

@@ -22,7 +22,7 @@ pub fn asking_for_diagnosis(format: Format, body: &str, previous: Option<&str>) 
         // The first request asks too, or there would be nothing to compare the second one with.
         Format::Messages => ("diagnostics", json!({"previous_message_id": previous})),
         Format::Responses => ("prompt_cache_options", json!({"comparison_response_id": previous?})),
-        Format::Chat => return None,
+        Format::Chat | Format::Gemini => return None,
     };
     let request = Request::parse(format, body).ok()?;
     if request.has_field(name) {
@@ -49,7 +49,8 @@ pub(super) fn diagnosis_of(answer: &Value) -> Option<String> {
 /// The id of an answer.
 pub(super) fn id_of(answer: &Value) -> Option<&str> {
     let places = [&answer["message"], &answer["response"], answer];
-    places.into_iter().find_map(|place| place["id"].as_str())
+    let named = places.into_iter().find_map(|place| place["id"].as_str());
+    named.or_else(|| answer["responseId"].as_str())
 }
 
 #[cfg(test)]

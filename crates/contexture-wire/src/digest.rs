@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::anthropic::MARK;
 use super::error::WireError;
 use super::format::Format;
+use super::gemini;
 
 /// The digest of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -43,9 +44,12 @@ fn short(hash: blake3::Hash) -> Digest {
 ///
 /// # Errors
 /// It is not JSON.
-pub fn digest(_: Format, message: &str) -> Result<Digest, WireError> {
+pub fn digest(format: Format, message: &str) -> Result<Digest, WireError> {
     let mut value: Value = serde_json::from_str(message)?;
     if let Value::Object(fields) = &mut value {
+        if format == Format::Gemini {
+            gemini::plain(fields);
+        }
         plain_message(fields);
     }
     let mut hasher = blake3::Hasher::new();

@@ -19,6 +19,11 @@ impl<'a> Fields<'a> {
         Ok(serde_json::from_str(json)?)
     }
 
+    /// The number of fields.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// A field.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)

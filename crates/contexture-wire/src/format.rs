@@ -12,11 +12,13 @@ pub enum Format {
     Chat,
     /// OpenAI responses.
     Responses,
+    /// Google's `generateContent`, of the Gemini API and of Vertex AI.
+    Gemini,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 3] = [Format::Messages, Format::Chat, Format::Responses];
+    pub const ALL: [Format; 4] = [Format::Messages, Format::Chat, Format::Responses, Format::Gemini];
 
     /// The format of requests to a path, without its query.
     ///
@@ -25,11 +27,17 @@ impl Format {
     /// assert_eq!(Format::of_path("/v1/messages"), Some(Format::Messages));
     /// assert_eq!(Format::of_path("/v1/messages/count_tokens"), None);
     /// assert_eq!(Format::of_path("/api/v3/chat/completions"), Some(Format::Chat));
+    /// assert_eq!(Format::of_path("/v1beta/models/gemini-2.5-pro:streamGenerateContent"), Some(Format::Gemini));
     /// ```
     pub fn of_path(path: &str) -> Option<Format> {
         let path = path.trim_end_matches('/');
-        let ends =
-            [("/messages", Format::Messages), ("/chat/completions", Format::Chat), ("/responses", Format::Responses)];
+        let ends = [
+            ("/messages", Format::Messages),
+            ("/chat/completions", Format::Chat),
+            ("/responses", Format::Responses),
+            (":generateContent", Format::Gemini),
+            (":streamGenerateContent", Format::Gemini),
+        ];
         ends.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, format)| format)
     }
 
@@ -38,6 +46,7 @@ impl Format {
         match self {
             Format::Messages | Format::Chat => "messages",
             Format::Responses => "input",
+            Format::Gemini => "contents",
         }
     }
 
@@ -47,6 +56,7 @@ impl Format {
             Format::Messages => "Anthropic messages",
             Format::Chat => "OpenAI chat completions",
             Format::Responses => "OpenAI responses",
+            Format::Gemini => "Gemini generateContent",
         }
     }
 }

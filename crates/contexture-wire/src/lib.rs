@@ -1,4 +1,4 @@
-//! Three wire formats and the recordings of agents as items, without a copy and without I/O.
+//! Four wire formats and the recordings of agents as items, without a copy and without I/O.
 //!
 //! A [`Request`] is a body split into its messages without a copy: what is not rewritten keeps its bytes. A message is
 //! read as [`Unit`]s, each with its item, and identified by its [`Digest`], independent of its form. A [`Plan`] says
@@ -21,6 +21,7 @@ mod unit;
 mod anthropic;
 mod chat;
 mod responses;
+mod gemini;
 mod read;
 mod digest;
 mod plan;
@@ -31,8 +32,10 @@ mod system_turns;
 mod rewritten;
 mod request;
 mod usage;
+mod editing;
 mod diagnosis;
 mod events;
+mod amazon_events;
 mod answer;
 pub mod rules;
 pub mod transcript;
@@ -40,12 +43,13 @@ pub mod transcript;
 pub use answer::{AnswerReader, Answered};
 pub use diagnosis::asking_for_diagnosis;
 pub use digest::{Digest, digest, raw_digest};
+pub use editing::{AppliedEdit, without_edits};
 pub use error::WireError;
 pub use events::{BadEvent, EventParser};
 pub use format::Format;
 pub use marks::CacheMarks;
 pub use plan::{Plan, Segment, ShownUnit};
-pub use read::read;
+pub use read::{read, read_at};
 pub use request::Request;
 pub use unit::{Unit, groups, unit_tokens};
 pub use usage::Usage;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::error::WireError;
 use super::format::Format;
 use super::unit::Unit;
-use super::{anthropic, chat, responses};
+use super::{anthropic, chat, gemini, responses};
 
 /// How harnesses mark what they add to messages on their own account.
 const REMINDER_START: &str = "<system-reminder>";
@@ -34,15 +34,40 @@ pub fn read(format: Format, message: &RawValue, directory: Option<&Arc<str>>) ->
         Format::Messages => anthropic::read(message.get())?,
         Format::Chat => chat::read(message.get())?,
         Format::Responses => responses::read(message.get())?,
+        Format::Gemini => gemini::read(message.get())?,
     };
-    for unit in &mut units {
+    note(&mut units, directory);
+    Ok(units)
+}
+
+/// Reads the message at a position of a request. In formats in which calls need no id, they get one here, and outputs
+/// have that of the call that they answer.
+///
+/// # Errors
+/// The message is not written as the format says, has a part of an unknown kind, or is not there.
+pub fn read_at(
+    format: Format,
+    messages: &[&RawValue],
+    at: usize,
+    directory: Option<&Arc<str>>,
+) -> Result<Vec<Unit>, WireError> {
+    let message = messages.get(at).ok_or(WireError::OtherRequest)?;
+    let mut units = read(format, message, directory)?;
+    if format == Format::Gemini {
+        gemini::pair(&mut units, messages, at);
+    }
+    Ok(units)
+}
+
+/// Notes where the agent works, and who wrote what.
+fn note(units: &mut [Unit], directory: Option<&Arc<str>>) {
+    for unit in units {
         let origin = origin_of(&unit.item);
         if directory.is_some() || !origin.is_said() {
             let meta = Meta { directory: directory.cloned(), origin, ..Meta::default() };
             unit.item = std::mem::replace(&mut unit.item, Item::Opaque(serde_json::Value::Null)).with_meta(meta);
         }
     }
-    Ok(units)
 }
 
 /// Who wrote an item: harnesses mark what they add to what the user said.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::error::WireError;
 use super::fields::{Fields, Listed};
 use super::format::Format;
+use super::gemini::either;
 use super::marks::CacheMarks;
 use super::plan::Plan;
 use super::rewritten::{self, Came};
@@ -20,7 +21,12 @@ pub struct Request<'a> {
     messages: Vec<&'a RawValue>,
     /// Where the messages are in the body.
     list: Range<usize>,
+    /// The model that its address names.
+    addressed: Option<Cow<'a, str>>,
 }
+
+/// Objects inside which Google's methods expect a request: one that counts tokens, and that of its own clients.
+const WRAPPED: [&str; 2] = ["generateContentRequest", "request"];
 
 impl<'a> Request<'a> {
     /// Splits a body.
@@ -29,7 +35,15 @@ impl<'a> Request<'a> {
     /// It is not JSON, or has no list of messages.
     pub fn parse(format: Format, body: &'a str) -> Result<Self, WireError> {
         let name = format.list();
-        let Listed { fields, mut lists } = Listed::parse(body, name)?;
+        let Listed { mut fields, mut lists } = Listed::parse(body, name)?;
+        let mut addressed = None;
+        if format == Format::Gemini
+            && lists.is_empty()
+            && let Some(inner) = WRAPPED.iter().find_map(|name| either(&fields, name))
+        {
+            addressed = fields.text("model");
+            Listed { fields, lists } = Listed::parse(inner.get(), name)?;
+        }
         if lists.len() > 1 {
             return Err(WireError::Twice(name));
         }
@@ -39,7 +53,13 @@ impl<'a> Request<'a> {
             (Some(first), Some(last)) => at(first.get())..at(last.get()) + last.get().len(),
             _ => 0..0,
         };
-        Ok(Self { format, body, fields, messages, list })
+        Ok(Self { format, body, fields, messages, list, addressed })
+    }
+
+    /// Says which model its address names, for a format whose body need not name any.
+    pub fn addressed_to(mut self, model: Option<&'a str>) -> Self {
+        self.addressed = self.addressed.or(model.map(Cow::Borrowed));
+        self
     }
 
     /// How it is written.
@@ -59,7 +79,7 @@ impl<'a> Request<'a> {
 
     /// The model that is asked.
     pub fn model(&self) -> Option<Cow<'a, str>> {
-        self.fields.text("model")
+        self.fields.text("model").or_else(|| self.addressed.clone())
     }
 
     /// Whether the answer is wanted piece by piece.
@@ -72,9 +92,19 @@ impl<'a> Request<'a> {
         self.fields.get(name).is_some()
     }
 
+    /// Whether it has a field of a name in either of Google's spellings.
+    pub(super) fn has_either(&self, name: &str) -> bool {
+        either(&self.fields, name).is_some()
+    }
+
     /// A field beside its messages.
     pub(super) fn field(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.get(name)
+    }
+
+    /// Whether it goes on from a content that the provider keeps under a name.
+    pub fn has_cached_content(&self) -> bool {
+        self.format == Format::Gemini && either(&self.fields, "cachedContent").is_some()
     }
 
     /// Whether it offers tools.
@@ -95,6 +125,10 @@ impl<'a> Request<'a> {
     /// The most tokens that the answer may have.
     pub fn most_output(&self) -> Option<u64> {
         let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        if self.format == Format::Gemini {
+            let options = Fields::parse(either(&self.fields, "generationConfig")?.get()).ok()?;
+            return either(&options, "maxOutputTokens")?.get().parse().ok();
+        }
         names.iter().find_map(|name| self.fields.get(name)?.get().parse().ok())
     }
 
@@ -110,7 +144,7 @@ impl<'a> Request<'a> {
             role.is_some_and(|role| role == "system" || role == "developer")
         };
         match self.format {
-            Format::Messages => 0,
+            Format::Messages | Format::Gemini => 0,
             Format::Chat | Format::Responses => self.messages.iter().take_while(is_instruction).count(),
         }
     }

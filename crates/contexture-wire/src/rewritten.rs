@@ -9,7 +9,7 @@ use super::error::WireError;
 use super::format::Format;
 use super::marks;
 use super::plan::{Plan, Segment};
-use super::{system_turns, write};
+use super::{gemini, system_turns, write};
 
 /// A request that is rewritten.
 pub(super) struct Came<'r, 'a> {
@@ -24,8 +24,10 @@ pub(super) struct Came<'r, 'a> {
 /// The messages of a request as a plan says, as one text.
 pub(super) fn list(came: &Came<'_, '_>, plan: &Plan) -> Result<String, WireError> {
     let mut entries = entries(came, plan)?;
-    if came.format == Format::Messages {
-        entries = system_turns::placed(entries, came.messages.len())?;
+    match came.format {
+        Format::Messages => entries = system_turns::placed(entries, came.messages.len())?,
+        Format::Gemini => entries = gemini::joined(entries)?,
+        Format::Chat | Format::Responses => {}
     }
     let bytes = entries.iter().map(|entry| entry.json.len() + 1).sum();
     let mut list = String::with_capacity(bytes);

@@ -17,6 +17,7 @@ mod roles;
 mod messages;
 mod chat;
 mod responses;
+mod gemini;
 
 pub use rule::{Broken, Check, Rule};
 pub use table::{TABLE, binds_reasoning, rules};
@@ -26,12 +27,18 @@ use super::request::Request;
 
 /// Returns the first rule that a request breaks; `None` also for a request that cannot be read.
 pub fn broken(format: Format, body: &str) -> Option<Broken> {
-    let request = Request::parse(format, body).ok()?;
+    broken_for(format, body, None)
+}
+
+/// The same for a request whose address names this model.
+pub fn broken_for(format: Format, body: &str, model: Option<&str>) -> Option<Broken> {
+    let request = Request::parse(format, body).ok()?.addressed_to(model);
     let model = request.model().unwrap_or_default();
     match format {
         Format::Messages => messages::broken(&request, body, &model),
         Format::Chat => chat::broken(&request, &model),
         Format::Responses => responses::broken(&request, &model),
+        Format::Gemini => gemini::broken(&request, &model),
     }
 }
 

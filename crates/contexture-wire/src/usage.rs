@@ -27,6 +27,9 @@ impl Usage {
     /// Adds the usage of a response, or of a piece of one: later figures replace earlier ones. Returns whether it had
     /// any.
     pub fn take(&mut self, answer: &Value) -> bool {
+        if self.take_gemini(answer) {
+            return true;
+        }
         let places = [&answer["usage"], &answer["message"]["usage"], &answer["response"]["usage"]];
         let Some(usage) = places.into_iter().find(|usage| usage.is_object()) else { return false };
         let number = |name: &str| usage[name].as_u64();
@@ -55,6 +58,28 @@ impl Usage {
         }
         if let Some(output) = number("completion_tokens").or_else(|| number("output_tokens")) {
             self.output = output;
+        }
+        true
+    }
+
+    /// The same for Gemini, whose clients may be told inside another object. The prompt's count includes what was read
+    /// from a cache, of either kind; what tools of the provider's own added to the prompt is counted beside it.
+    fn take_gemini(&mut self, answer: &Value) -> bool {
+        let places = [answer, &answer["response"]];
+        let names = ["usageMetadata", "usage_metadata"];
+        let found = places.iter().find_map(|place| names.iter().find_map(|name| place.get(*name)));
+        let Some(usage) = found.filter(|usage| usage.is_object()) else { return false };
+        let number = |name: &str, spaced: &str| usage.get(name).or_else(|| usage.get(spaced)).and_then(Value::as_u64);
+        if let Some(prompt) = number("promptTokenCount", "prompt_token_count") {
+            let tools = number("toolUsePromptTokenCount", "tool_use_prompt_token_count").unwrap_or(0);
+            let total = prompt.saturating_add(tools);
+            let cached = number("cachedContentTokenCount", "cached_content_token_count").unwrap_or(0).min(total);
+            (self.input, self.cache_read) = (total - cached, cached);
+        }
+        let said = number("candidatesTokenCount", "candidates_token_count");
+        let thought = number("thoughtsTokenCount", "thoughts_token_count");
+        if said.is_some() || thought.is_some() {
+            self.output = said.unwrap_or(0).saturating_add(thought.unwrap_or(0));
         }
         true
     }

@@ -5,7 +5,7 @@ use super::error::WireError;
 use super::fields::{Fields, quoted};
 use super::format::Format;
 use super::plan::ShownUnit;
-use super::{chat, responses};
+use super::{chat, gemini, responses};
 
 /// A message that replaces others. It has the role of the user, which all providers accept anywhere.
 pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
@@ -19,6 +19,7 @@ pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
                 "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":{text}}}]}}"
             )
         }
+        Format::Gemini => format!("{{\"role\":\"user\",\"parts\":[{{\"text\":{text}}}]}}"),
     }
 }
 
@@ -35,6 +36,7 @@ pub(super) fn told(format: Format, text: &str, mark: Option<&str>) -> String {
             let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
             format!("{{\"type\":\"message\",\"role\":\"assistant\",\"content\":{content}}}")
         }
+        Format::Gemini => format!("{{\"role\":\"model\",\"parts\":[{{\"text\":{text}}}]}}"),
     }
 }
 
@@ -43,6 +45,7 @@ pub(super) fn part(format: Format, message: &str, units: &[ShownUnit]) -> Result
     let mut texts = units.iter().filter_map(|shown| shown.text.as_ref());
     match (format, texts.next(), texts.next()) {
         (Format::Messages, ..) => blocks(message, units),
+        (Format::Gemini, ..) => gemini::part(message, units.iter().map(|shown| (shown.unit, shown.text.as_deref()))),
         (Format::Chat, Some(text), None) => chat::with_text(message, text),
         (Format::Responses, Some(text), None) => responses::with_text(message, text),
         _ => Err(WireError::OtherRequest),

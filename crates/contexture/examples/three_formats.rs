@@ -1,4 +1,4 @@
-//! Asks one server two things over each format that the clients speak, and prints what its cache held:
+//! Asks one server two things over each format of Anthropic and OpenAI, and prints what its cache held:
 //! `cargo run -p contexture --features client --example three_formats -- http://127.0.0.1:8080/v1 MODEL`
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), BoxError> {
     let (Some(url), Some(model)) = (arguments.next(), arguments.next()) else {
         return Err("name the address of a server, which usually ends in /v1, and a model".into());
     };
-    for format in Format::ALL {
+    for format in [Format::Messages, Format::Chat, Format::Responses] {
         // The responses format has another name for the limit.
         let limit = if format == Format::Responses { "max_output_tokens" } else { "max_tokens" };
         let client = Client::builder(format, &url, &model).field(limit, 24).field("temperature", 0).build()?;

@@ -1,5 +1,5 @@
-//! Clients of models: Anthropic messages, OpenAI responses, and chat completions as OpenAI, Ollama, llama.cpp, vLLM and
-//! OpenRouter offer them.
+//! Clients of models: Anthropic messages, OpenAI responses, Gemini, and chat completions as OpenAI, Ollama, llama.cpp,
+//! vLLM and OpenRouter offer them.
 //!
 //! A [`Client`] is a [`Model`] for an engine.
 //!
@@ -29,6 +29,7 @@ mod decode;
 mod messages;
 mod chat;
 mod responses;
+mod gemini;
 mod send;
 mod embeddings;
 
@@ -43,7 +44,7 @@ use serde_json::{Map, Value};
 pub use embeddings::Embeddings;
 pub use error::ClientError;
 pub use key::ApiKey;
-pub use retry::RetryPolicy;
+pub use retry::{ClientRetry, RetryPolicy};
 
 use crate::wire::Format;
 use send::Sender;
@@ -84,6 +85,11 @@ impl Client {
         Client::builder(Format::Responses, "https://api.openai.com/v1", model)
     }
 
+    /// A model of Google, by its Gemini API.
+    pub fn gemini(model: impl Into<String>) -> ClientBuilder {
+        Client::builder(Format::Gemini, "https://generativelanguage.googleapis.com", model)
+    }
+
     /// A model of a server that offers chat completions beneath an address, which usually ends in `/v1`.
     pub fn chat(base_url: impl Into<String>, model: impl Into<String>) -> ClientBuilder {
         Client::builder(Format::Chat, base_url, model)
@@ -105,6 +111,12 @@ impl Client {
         }
     }
 
+    /// The same, and a function is called before a request is sent again. It must not block.
+    pub fn on_retry(mut self, hook: impl Fn(ClientRetry) + Send + Sync + 'static) -> Self {
+        self.sender.telling(retry::RetryHook(Some(std::sync::Arc::new(hook))));
+        self
+    }
+
     /// The model's name.
     pub fn model(&self) -> &str {
         &self.model
@@ -117,7 +129,23 @@ impl Client {
             Format::Messages => self.written(&messages::body(request, model, stream)),
             Format::Chat => self.written(&chat::body(request, model, stream, self.developer_role)),
             Format::Responses => self.written(&responses::body(request, model, stream)),
+            Format::Gemini => self.written(&gemini::body(request, model)),
         }
+    }
+
+    /// Where a request goes. One of Gemini's names its model there, and whether it is streamed.
+    fn url(&self, model: Option<&str>, stream: bool) -> reqwest::Url {
+        let mut url = self.sender.url().clone();
+        if self.format == Format::Gemini {
+            let model = model.unwrap_or(&self.model);
+            let method = if stream { "streamGenerateContent" } else { "generateContent" };
+            let path = format!("{}/{}:{method}", url.path(), model.strip_prefix("models/").unwrap_or(model));
+            url.set_path(&path);
+            if stream {
+                url.query_pairs_mut().append_pair("alt", "sse");
+            }
+        }
+        url
     }
 
     /// A body as JSON, with the fields that are put into every request.
@@ -216,6 +244,7 @@ fn own_headers(format: Format, key: Option<&ApiKey>) -> Vec<(String, String)> {
     if let Some(key) = key {
         headers.push(match format {
             Format::Messages => ("x-api-key".to_owned(), key.expose().to_owned()),
+            Format::Gemini => ("x-goog-api-key".to_owned(), key.expose().to_owned()),
             Format::Chat | Format::Responses => ("authorization".to_owned(), format!("Bearer {}", key.expose())),
         });
     }
@@ -231,9 +260,17 @@ fn endpoint(format: Format, base_url: &str) -> Result<reqwest::Url, ClientError>
         Format::Messages => format!("{base}/v1/messages"),
         Format::Chat => format!("{base}/chat/completions"),
         Format::Responses => format!("{base}/responses"),
+        // A request adds its model. Below a publisher there is a version already.
+        Format::Gemini if has_version(&base) => format!("{base}/models"),
+        Format::Gemini => format!("{base}/v1beta/models"),
     };
     url.set_path(&path);
     Ok(url)
+}
+
+/// Whether a path of Google's names a version of the interface.
+fn has_version(base: &str) -> bool {
+    base.split('/').any(|part| ["v1", "v1alpha", "v1beta", "v1beta1"].contains(&part))
 }
 
 /// An address beneath another one.
@@ -261,7 +298,8 @@ impl Model for Client {
 
     async fn stream(&self, request: ModelRequest, deltas: Deltas) -> Result<LlmResponse, BoxError> {
         let body = self.body(&request, deltas.are_watched())?;
+        let url = self.url(request.model.as_deref(), deltas.are_watched());
         drop(request);
-        Ok(self.sender.send(self.format, body, &deltas).await?)
+        Ok(self.sender.send(self.format, url, body, &deltas).await?)
     }
 }

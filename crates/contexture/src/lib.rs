@@ -114,7 +114,7 @@ mod arguments;
 
 pub use contexture_files as files;
 pub use contexture_fold as fold;
-pub use contexture_memory::{facts, recall, redact};
+pub use contexture_memory::{facts, personal, recall, redact};
 pub use contexture_wire as wire;
 pub use contexture_wire::transcript;
 

@@ -35,7 +35,7 @@ pub use approve::{AllowAll, Approval, Approve, NoCommands, ToolAction};
 pub use edit_file::EditFile;
 pub use execute_bash::ExecuteBash;
 pub use list_files::ListFiles;
-pub use mcp::{McpError, McpServer, McpTool};
+pub use mcp::{McpError, McpField, McpFieldKind, McpHost, McpProgress, McpQuestion, McpReply, McpServer, McpTool};
 pub use read_file::ReadFile;
 pub use search_files::SearchFiles;
 pub use workspace::{FileChange, Workspace};

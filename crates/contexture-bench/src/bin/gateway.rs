@@ -102,6 +102,9 @@ impl Outcome {
     }
 }
 
+/// The model of Google that is asked.
+const GEMINI: &str = "gemini-3.1-pro-preview";
+
 fn main() -> std::process::ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
@@ -114,7 +117,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         "messages" => Format::Messages,
         "chat" => Format::Chat,
         "responses" => Format::Responses,
-        other => return Err(Failure::usage(format!("`{other}` is no format")).hint("messages, chat or responses")),
+        "gemini" => Format::Gemini,
+        other => {
+            return Err(Failure::usage(format!("`{other}` is no format")).hint("messages, chat, responses or gemini"));
+        }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut all: Vec<Outcome> = Vec::new();
@@ -150,8 +156,12 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
     let (upstreams, budget) = (Upstreams::one(&url), Some(arguments.budget));
     let options = Options { upstreams, budget, own_work: MUCH_TIME, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.expect("a gateway on a free port");
-    let path = ["/v1/messages", "/v1/chat/completions", "/v1/responses"]
-        [Format::ALL.iter().position(|other| *other == format).unwrap_or(0)];
+    let path = match format {
+        Format::Messages => "/v1/messages".to_owned(),
+        Format::Chat => "/v1/chat/completions".to_owned(),
+        Format::Responses => "/v1/responses".to_owned(),
+        Format::Gemini => format!("/v1beta/models/{GEMINI}:generateContent"),
+    };
     let client = reqwest::Client::new();
     let mut through = Cache::with_life(u64::MAX);
     let mut outcome = Outcome::default();
@@ -195,7 +205,11 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
 fn twin(format: Format, recorded: &RecordedSession, budget: u64) -> Twin {
     let first = recorded.request(0);
     let (_, head) = own_count(format, &first).unwrap_or_default();
-    let model = if format == Format::Messages { "claude-sonnet-4-5" } else { "gpt-5" };
+    let model = match format {
+        Format::Messages => "claude-sonnet-4-5",
+        Format::Gemini => GEMINI,
+        Format::Chat | Format::Responses => "gpt-5",
+    };
     Twin::new(budget.saturating_sub(head), Models::builtin().get(model).prices(Caching::Minutes))
 }
 
@@ -206,7 +220,8 @@ async fn serve(State(provider): State<Arc<Mutex<Provider>>>, request: Request) -
     let Provider { format, cache, last, counts_alike, .. } = &mut *provider;
     let took = cache.serve(*format, last, 0);
     let told = if *counts_alike { counted_alike(*format, took, last) } else { took };
-    let answer = json!({"usage": told.usage(*format, 10)});
+    let name = if *format == Format::Gemini { "usageMetadata" } else { "usage" };
+    let answer = json!({name: told.usage(*format, 10)});
     provider.took = took;
     Response::new(Body::from(answer.to_string()))
 }

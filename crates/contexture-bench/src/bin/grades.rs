@@ -18,7 +18,7 @@ use contexture::tokens::{Estimate, count_item};
 use contexture::transcript::Record;
 use contexture_cli::failure::Failure;
 use contexture_cli::source::{self, RecordingSource};
-use contexture_cli::work::in_parallel;
+use contexture_measure::work::in_parallel;
 
 /// Counts the lines of files that folds show, by grade and by what lowered it.
 ///

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use contexture::recall::Extent;
 use contexture_bench::recall::planted::{self, Measure, Options};
-use contexture_bench::recall::recorded;
 use contexture_bench::recall::written::{CONVERSATIONS, Written};
+use contexture_bench::recall::{recorded, remembered};
 use contexture_cli::failure::Failure;
 
 /// Measures how well semantic recall finds past conversations again.
@@ -28,6 +28,12 @@ struct Arguments {
     /// Recorded sessions, or directories with them
     #[arg(long, value_name = "FILE")]
     recordings: Vec<PathBuf>,
+    /// Measure only how often what is recalled at a person's words in --recordings was used next, and what it costs
+    #[arg(long, requires = "recordings")]
+    remembered: bool,
+    /// The most sessions of a project that --remembered plays
+    #[arg(long, value_name = "N", default_value_t = usize::MAX)]
+    sessions: usize,
     /// Print the questions whose evidence was missed
     #[arg(long)]
     missed: bool,
@@ -42,6 +48,10 @@ fn main() -> ExitCode {
 
 fn print(arguments: &Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    if arguments.remembered {
+        let measure = runtime.block_on(remembered::measure(&arguments.recordings, arguments.sessions))?;
+        return Ok(io::stdout().write_all(measure.text().as_bytes())?);
+    }
     let failed = |error: contexture::search::SearchError| Failure::work(error.to_string());
     let mut text = runtime.block_on(planted_facts(arguments)).map_err(failed)?;
     text.push_str(&runtime.block_on(written_talks(arguments)).map_err(failed)?);

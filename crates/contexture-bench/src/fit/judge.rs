@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
 use contexture_cli::progress::ProgressCounter;
-use contexture_cli::work::in_parallel;
+use contexture_measure::work::in_parallel;
 
 use super::capture::Capture;
 use super::recordings::Played;

@@ -253,6 +253,7 @@ fn conversation(options: &Options) -> (Vec<Passage>, Vec<Fact>) {
         facts.push(Fact { question, said_at: said_at as u64, updated_at, is_withdrawn: fate == 1 });
     }
     let passages = texts.into_iter().enumerate().map(|(turn, text)| Passage {
+        source: None,
         thread: THREAD.to_owned(),
         position: turn as u64,
         id: None,

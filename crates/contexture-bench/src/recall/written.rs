@@ -61,7 +61,7 @@ impl Written {
                     marks.insert(mark.to_owned(), position);
                 });
                 let (thread, speaker) = ("talk".to_owned(), speaker.to_owned());
-                written.passages.push(Passage { thread, position, id: None, speaker, at_ms, text });
+                written.passages.push(Passage { thread, position, id: None, speaker, at_ms, source: None, text });
             }
         }
         written

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use contexture::decision::{Action, Decision};
+use contexture::error::{Error, FunctionError};
 use contexture::files::model::Grade;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::Item;
@@ -17,14 +18,14 @@ use contexture_inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
 use super::happening::one_line;
-use super::session::{Layers, Session, failure_of};
+use super::session::{Layers, Session, chain, failure_of};
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
 use crate::harmless::written_out;
-use crate::plot::short_count;
 use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
+use contexture_measure::plot::short_count;
 
 /// The cells of the widest bar.
 const BAR_CELLS: u64 = 32;
@@ -52,7 +53,7 @@ pub(super) enum Outcome {
 const HELP: [(&str, &str); 12] = [
     ("/context", "the window of the last request, by band and layer, and what was used"),
     ("/files", "what is known of each file, and how well"),
-    ("/memory", "the notes that the model keeps"),
+    ("/memory", "the notes that the model keeps, and what is remembered; `/memory forget ID` forgets a fact"),
     ("/plan", "the plan that the model works by, and how far it has come"),
     ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
     ("/undo", "takes back the file changes of the last turn that made any"),
@@ -72,7 +73,7 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
         "help" => help(screen),
         "context" => context(session, screen),
         "files" => files(session, screen),
-        "memory" => notes(session),
+        "memory" => memory(session, rest.trim()).await,
         "plan" => plan(session),
         "why" => why(session, rest.trim()).await?,
         "undo" => undo(session).await?,
@@ -190,6 +191,38 @@ fn files(session: &Session, screen: Screen) -> String {
         count += 1;
     }
     if count == 0 { "No file was read, changed or named yet.\n".to_owned() } else { table.fit(screen) }
+}
+
+/// What is kept in mind and what is remembered, or forgets a fact.
+async fn memory(session: &Session, rest: &str) -> String {
+    let Some(id) = rest.strip_prefix("forget").map(str::trim).filter(|id| !id.is_empty()) else {
+        return format!("{}{}", notes(session), facts(session));
+    };
+    let mut told =
+        "Nothing is remembered here; `memory.enabled = true` in the configuration changes that.\n".to_owned();
+    for layer in FACT_LAYERS {
+        let forget = serde_json::json!({ "id": id });
+        match session.execution.memory().call_json(&format!("{layer}/forget"), forget).await {
+            Ok(_) => return "Forgotten.\n".to_owned(),
+            Err(Error::Function(FunctionError::Unknown { .. })) => {}
+            Err(error) => told = format!("{}\n", written_out(&chain(&error))),
+        }
+    }
+    told
+}
+
+/// The layers that remember facts.
+const FACT_LAYERS: [&str; 2] = ["entity", "observations"];
+
+/// The facts that are remembered, each on a line with its id.
+fn facts(session: &Session) -> String {
+    let memory = serde_json::json!(session.execution.memory().context_memory());
+    let lines = FACT_LAYERS.iter().flat_map(|layer| memory[layer]["facts"].as_array().cloned().unwrap_or_default());
+    let line = |fact: serde_json::Value| {
+        let text = |field: &str| fact[field].as_str().unwrap_or_default().to_owned();
+        format!("[{}] {}\n", written_out(&text("id")), written_out(&text("text")))
+    };
+    lines.map(line).collect()
 }
 
 fn notes(session: &Session) -> String {

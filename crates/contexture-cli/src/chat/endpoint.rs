@@ -21,10 +21,12 @@ const MAX_LIST_BYTES: u64 = 1 << 20;
 /// The models that are used if none is named.
 const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
 const OPENAI_MODEL: &str = "gpt-5.1-codex";
+const GEMINI_MODEL: &str = "gemini-3.1-pro-preview";
 
 /// The variables that keys are taken from.
 const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
+const GEMINI_KEY: &str = "GEMINI_API_KEY";
 /// The variable of the key `chat.key`.
 const CONFIG_KEY: &str = "CONTEXTURE_CHAT_KEY";
 
@@ -54,7 +56,7 @@ pub(super) struct Endpoint {
 /// Ollama.
 pub(super) async fn find(wanted: &Wanted) -> Result<Endpoint, Failure> {
     let client = client(wanted).await?;
-    let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, CONFIG_KEY]);
+    let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, GEMINI_KEY, CONFIG_KEY]);
     Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect() })
 }
 
@@ -64,16 +66,18 @@ async fn client(wanted: &Wanted) -> Result<Client, Failure> {
     }
     if wanted.key.is_some() {
         return Err(Failure::usage("`chat.key` is set, but not whose key it is")
-            .hint("add `format = \"messages\"` for Anthropic or \"responses\" for OpenAI, or `url`, below `[chat]`"));
+            .hint("add `format = \"messages\"` for Anthropic, \"responses\" for OpenAI or \"gemini\" for Google, or `url`, below `[chat]`"));
     }
-    let (anthropic, openai) = (key_in(ANTHROPIC_KEY), key_in(OPENAI_KEY));
-    let is_openai_s = wanted.model.as_deref().is_some_and(|name| name.starts_with("gpt"));
+    let (anthropic, openai, gemini) = (key_in(ANTHROPIC_KEY), key_in(OPENAI_KEY), key_in(GEMINI_KEY));
+    let is_called = |start: &str| wanted.model.as_deref().is_some_and(|name| name.starts_with(start));
     let model = |usual: &str| wanted.model.clone().unwrap_or_else(|| usual.to_owned());
-    match (anthropic, openai) {
-        (_, Some(key)) if is_openai_s => built(Client::openai(model(OPENAI_MODEL)).key(key)),
-        (Some(key), _) => built(Client::anthropic(model(ANTHROPIC_MODEL)).key(key)),
-        (None, Some(key)) => built(Client::openai(model(OPENAI_MODEL)).key(key)),
-        (None, None) => ollama(wanted).await,
+    match (anthropic, openai, gemini) {
+        (_, Some(key), _) if is_called("gpt") => built(Client::openai(model(OPENAI_MODEL)).key(key)),
+        (_, _, Some(key)) if is_called("gemini") => built(Client::gemini(model(GEMINI_MODEL)).key(key)),
+        (Some(key), _, _) => built(Client::anthropic(model(ANTHROPIC_MODEL)).key(key)),
+        (None, Some(key), _) => built(Client::openai(model(OPENAI_MODEL)).key(key)),
+        (None, None, Some(key)) => built(Client::gemini(model(GEMINI_MODEL)).key(key)),
+        (None, None, None) => ollama(wanted).await,
     }
 }
 
@@ -95,6 +99,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
         ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", ANTHROPIC_KEY, ANTHROPIC_MODEL),
         ModelFormat::Chat => (Format::Chat, "https://api.openai.com/v1", OPENAI_KEY, OPENAI_MODEL),
         ModelFormat::Responses => (Format::Responses, "https://api.openai.com/v1", OPENAI_KEY, OPENAI_MODEL),
+        ModelFormat::Gemini => (Format::Gemini, "https://generativelanguage.googleapis.com", GEMINI_KEY, GEMINI_MODEL),
     };
     let model = match (&wanted.model, &wanted.url) {
         (Some(model), _) => model.clone(),
@@ -125,14 +130,14 @@ async fn ollama(wanted: &Wanted) -> Result<Client, Failure> {
     };
     let Some(model) = wanted.model.as_ref().or(models.first()) else {
         return Err(Failure::usage(format!("Ollama at {address} has no model"))
-            .hint("`ollama pull qwen3-coder` gets one; or set ANTHROPIC_API_KEY or OPENAI_API_KEY"));
+            .hint("`ollama pull qwen3-coder` gets one; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY"));
     };
     built(Client::chat(format!("http://{address}/v1"), model))
 }
 
 fn no_model(address: &str) -> Failure {
     Failure::usage(format!("there is no model to talk to: no key in the environment, and no Ollama at {address}")).hint(
-        "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or run `ollama serve` and `ollama pull qwen3-coder`,\n      \
+        "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or run `ollama serve` and `ollama pull qwen3-coder`,\n      \
          or name a server: `contexture chat --url http://127.0.0.1:8080/v1 --model NAME`",
     )
 }

@@ -11,11 +11,9 @@ use contexture::tools::{Approval, Approve, ToolAction};
 use serde_json::json;
 use tokio::sync::oneshot;
 
+pub(super) use super::happening::COMMAND_TOOL;
 use super::happening::{Edit, Happening, Happenings, Intent, Question, Reply};
 use super::undo::Undo;
-
-/// The tool that runs commands.
-pub(super) const COMMAND_TOOL: &str = "execute_bash";
 
 /// Who allows changes and commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +41,11 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(permission: Permission, happenings: Happenings, undo: Undo, steering: Steering) -> Self {
         Self { permission, happenings, undo, steering: Arc::new(steering), allowed: Arc::default() }
+    }
+
+    /// Whether there is a person who can be asked.
+    pub(super) fn can_ask(&self) -> bool {
+        self.permission == Permission::Ask
     }
 
     /// Whether a call of a tool that is not understood may be what a rule is about, in a sentence.

@@ -1,8 +1,12 @@
 //! What happens in a turn, for those who show it.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use contexture::decision::{Action, Decision};
-use contexture::event::Event;
+use contexture::event::{Event, TraceNote, TraceValue};
 use contexture::model::Delta;
+use contexture::tools::{McpQuestion, McpReply};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -10,6 +14,18 @@ use crate::harmless::written_out;
 
 /// The most characters of a line about a call.
 const MAX_CHARS: usize = 100;
+
+/// The tool that runs commands.
+pub(super) const COMMAND_TOOL: &str = "execute_bash";
+
+/// The most characters of an output that are passed on.
+const MAX_OUTPUT_CHARS: usize = 2_000;
+
+/// The most lines that are shown of a command that has ended.
+const MAX_LINES: usize = 5;
+
+/// The most characters of such a line.
+const MAX_LINE_CHARS: usize = 400;
 
 /// The arguments that say best what a call is for, the best first.
 const TELLING: [&str; 6] = ["command", "path", "pattern", "glob", "directory", "query"];
@@ -19,18 +35,36 @@ const TELLING: [&str; 6] = ["command", "path", "pattern", "glob", "directory", "
 pub(super) enum Happening {
     /// The model said more.
     Text(String),
+    /// The model thinks more.
+    Thought(String),
     /// A tool is called.
     Called(Call),
+    /// A call has an output, of which this is the beginning.
+    Returned(Call, String),
     /// A call failed, or was not even run: why, on one line.
     Failed(Call, String),
     /// A file is about to be changed, and nobody is asked.
     Edited(Edit),
     /// Somebody must decide.
     Asked(Question),
+    /// An MCP server asks the person something.
+    Elicited(Elicitation),
+    /// A call of an MCP server goes on: how far it is, on one line.
+    Progressed(Tail),
     /// Something went wrong, and the turn goes on.
     Fault(String),
     /// The model is about to be asked.
     Requested,
+    /// What is sent has so many tokens, of the most that it may have.
+    Window { used: u64, size: u64 },
+    /// A command printed lines.
+    Printed(Tail),
+    /// A command ended.
+    Ran(Ran),
+    /// A request failed and is sent again: when and why, on one line.
+    Retried(String),
+    /// Only a part of a file that was named is shown to the model: which part is not.
+    Cut(String),
     /// Of these items of the log only the beginning and the end are sent.
     Shortened(Vec<usize>),
 }
@@ -41,12 +75,48 @@ pub(super) struct Call {
     pub(super) id: String,
     /// The tool and what it is called for, on one line.
     pub(super) line: String,
+    /// The tool.
+    pub(super) name: String,
+    pub(super) arguments: Value,
 }
 
 impl Call {
     pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> Self {
-        Self { id: id.to_owned(), line: summary(tool, arguments) }
+        Self { id: id.to_owned(), line: summary(tool, arguments), name: tool.to_owned(), arguments: arguments.clone() }
     }
+}
+
+/// The last lines that came and that nobody has looked at. However many come, few are kept and one happening says so.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    /// Adds a line; whether somebody must be told that there are some.
+    pub(super) fn push(&self, line: String) -> bool {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line);
+        if lines.len() > MAX_LINES {
+            lines.pop_front();
+        }
+        lines.len() == 1
+    }
+
+    /// The lines, which are looked at now.
+    pub(super) fn take(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ran {
+    pub(super) call: Call,
+    /// The last lines that it printed.
+    pub(super) lines: Vec<String>,
+    /// Such as `exit code 1`.
+    pub(super) ending: String,
+    /// Why it is an error, on one line.
+    pub(super) failure: Option<String>,
 }
 
 /// What is said if only a part of a message is sent.
@@ -77,6 +147,13 @@ pub(super) struct Question {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
+/// A question of a server. If nobody replies, it is cancelled.
+#[derive(Debug)]
+pub(super) struct Elicitation {
+    pub(super) question: McpQuestion,
+    pub(super) reply: oneshot::Sender<McpReply>,
+}
+
 /// What a person says to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
@@ -97,18 +174,36 @@ pub(super) fn observer(happenings: Happenings) -> impl Fn(Event<'_>) + Send + Sy
         let happening = match event {
             Event::Delta(piece) => match &piece.delta {
                 Delta::Text { text } => Happening::Text(text.clone()),
+                Delta::Reasoning { text } => Happening::Thought(text.clone()),
                 _ => return,
             },
             Event::Fault(fault) => Happening::Fault(fault.message.clone()),
-            Event::Usage(_) => Happening::Requested,
+            Event::Usage(usage) => {
+                let _ = happenings.send(Happening::Window { used: usage.total(), size: usage.budget });
+                Happening::Requested
+            }
             Event::Decision(decision) => match shortened(decision) {
                 positions if positions.is_empty() => return,
                 positions => Happening::Shortened(positions),
             },
-            Event::Output(answered) if answered.output.outcome.is_error() => {
-                let call = answered.call;
-                let call = Call::new(&call.call_id, &call.name, &call.parsed_arguments());
-                Happening::Failed(call, last_line(&answered.output.output))
+            Event::Output(answered) => {
+                let (called, output) = (answered.call, &answered.output.output);
+                let is_error = answered.output.outcome.is_error();
+                let call = || Call::new(&called.call_id, &called.name, &called.parsed_arguments());
+                match ended(output, is_error).filter(|_| &*called.name == COMMAND_TOOL) {
+                    Some((lines, ending)) => {
+                        let failure = is_error.then(|| last_line(output));
+                        Happening::Ran(Ran { call: call(), lines, ending, failure })
+                    }
+                    None if is_error => Happening::Failed(call(), last_line(output)),
+                    None => Happening::Returned(call(), output.chars().take(MAX_OUTPUT_CHARS).collect()),
+                }
+            }
+            Event::Span(span) if span.layer_id.as_str() == "file-reference" => {
+                for line in span.notes.iter().filter_map(cut) {
+                    let _ = happenings.send(Happening::Cut(line));
+                }
+                return;
             }
             _ => return,
         };
@@ -142,6 +237,48 @@ fn shortened(decision: &Decision) -> Vec<usize> {
     }
 }
 
+/// The last lines of a command's output, and how it ended; `None` if it was not even run.
+fn ended(output: &str, is_error: bool) -> Option<(Vec<String>, String)> {
+    let (text, ending) = match is_error {
+        false => (output.strip_prefix("(no output)").unwrap_or(output), "exit code 0".to_owned()),
+        true => {
+            let (text, last) = output.trim_end().rsplit_once('\n').unwrap_or(("", output.trim_end()));
+            let last = last.strip_prefix('[')?.strip_suffix(']')?;
+            let code = last.strip_prefix("The command completed with ").map(|rest| rest.trim_end_matches('.'));
+            let is_known = last.starts_with("killed after ") || last == "ended by a signal";
+            (text, code.or(is_known.then_some(last))?.to_owned())
+        }
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
+    let mut shown: Vec<String> = Vec::new();
+    match lines.len() - last.len() {
+        0 => {}
+        1 => shown.push("… 1 line before".to_owned()),
+        before => shown.push(format!("… {before} lines before")),
+    }
+    shown.extend(last.iter().map(|line| printed(line)));
+    Some((shown, ending))
+}
+
+/// A line that a command printed, for a person.
+pub(super) fn printed(line: &str) -> String {
+    written_out(line.trim_end()).chars().take(MAX_LINE_CHARS).collect()
+}
+
+/// What is left out of a file, in a sentence.
+fn cut(note: &TraceNote) -> Option<String> {
+    let TraceNote::Event { name, attributes } = note else { return None };
+    let text = |wanted: &str| {
+        attributes.iter().find_map(|(key, value)| match value {
+            TraceValue::Text(text) if key == wanted => Some(one_line(text, 200)),
+            _ => None,
+        })
+    };
+    let (path, left_out) = (text("path")?, text("left_out")?);
+    (name == "cut").then(|| format!("{path} is too long for the window: {left_out} are not shown to the model"))
+}
+
 /// A call on one line.
 fn summary(name: &str, arguments: &Value) -> String {
     let telling = TELLING.iter().find_map(|argument| arguments[*argument].as_str());
@@ -163,6 +300,27 @@ mod tests {
     fn what_a_model_says_does_not_control_the_terminal() {
         assert_eq!(one_line("\n  first \x1b[1m\nsecond", 20), "first \\u{1b}[1m");
         assert_eq!(one_line("日本語です", 3), "日本語…");
+    }
+
+    #[test]
+    fn however_much_comes_little_is_kept() {
+        let tail = Tail::default();
+        let told = (0..10_000).filter(|number| tail.push(number.to_string())).count();
+        assert_eq!((told, tail.take()), (1, (9_995..10_000).map(|number| number.to_string()).collect()));
+        assert!(tail.take().is_empty() && tail.push("x".to_owned()));
+    }
+
+    #[test]
+    fn a_command_ends_with_its_last_lines_and_its_code() {
+        let strings = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        assert_eq!(ended("(no output)", false), Some((vec![], "exit code 0".to_owned())));
+        let failed = "1\n2\n3\n4\n5\n6\x1b[1m\n[The command completed with exit code 2.]";
+        let lines = strings(&["… 1 line before", "2", "3", "4", "5", "6\\u{1b}[1m"]);
+        assert_eq!(ended(failed, true), Some((lines, "exit code 2".to_owned())));
+        let killed = Some((strings(&["x"]), "killed after 3 seconds".to_owned()));
+        assert_eq!(ended("x\n[killed after 3 seconds]", true), killed);
+        assert_eq!(ended("not done: the user said no", true), None);
+        assert_eq!(ended("x\n[something else]", true), None);
     }
 
     #[test]

@@ -109,6 +109,14 @@ impl Printer {
                 return self.show(Happening::Failed(call, why));
             }
             Happening::Failed(_, why) => format!("  failed: {why}"),
+            Happening::Ran(ran) => match ran.failure {
+                Some(why) => return self.show(Happening::Failed(ran.call, why)),
+                None => return Ok(()),
+            },
+            Happening::Retried(line) | Happening::Cut(line) => line,
+            Happening::Printed(_) | Happening::Thought(_) | Happening::Returned(..) | Happening::Window { .. } => {
+                return Ok(());
+            }
             Happening::Edited(edit) => diff::counts(&edit),
             Happening::Fault(line) => format!("  {}", written_out(&line)),
             Happening::Shortened(positions) => {
@@ -120,8 +128,8 @@ impl Printer {
                 self.called = None;
                 return Ok(());
             }
-            // Without a terminal the gate asks nobody; dropping the question means no.
-            Happening::Asked(_) => return Ok(()),
+            // Without a terminal nobody is asked; dropping the question means no.
+            Happening::Asked(_) | Happening::Elicited(_) | Happening::Progressed(_) => return Ok(()),
         };
         self.end()?;
         eprintln!("{}", self.screen.paint(TextStyle::Dim, &note));

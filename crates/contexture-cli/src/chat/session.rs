@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::settings::keys::McpEntry;
 use crate::settings::{Config, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
-use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory};
+use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory, built_in};
 use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tool::{Tool, wire_name};
@@ -16,8 +17,9 @@ use contexture_inspect::InspectServer;
 use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;
+use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Gate, Permission};
-use super::happening::{Happening, observer};
+use super::happening::{Happening, Tail, observer};
 use super::secrets::Secrets;
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
@@ -29,6 +31,9 @@ use crate::failure::Failure;
 const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You work in one directory, with the tools that \
      you have. Read before you edit, make small edits, run the tests, and say in a few plain sentences what you did. \
      Answer questions without changing anything. If the user refuses something, ask or find another way.";
+
+/// Whose memory it is: one person uses the store.
+const USER: &str = "user";
 
 /// The longest name of a tool that every provider accepts.
 const MAX_WIRE_NAME: usize = 64;
@@ -45,6 +50,8 @@ pub(super) struct Opening {
     pub(super) config: Config,
     pub(super) endpoint: Endpoint,
     pub(super) permission: Permission,
+    /// MCP servers besides those of the configuration.
+    pub(super) servers: Vec<McpEntry>,
 }
 
 /// Which thread is opened.
@@ -79,8 +86,8 @@ pub(super) struct Session {
 impl Session {
     /// Opens a thread with everything that was kept of it.
     pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
-        let Opening { store, path, directory, config, endpoint: Endpoint { client, key_variables }, permission } =
-            opening;
+        let Opening { store, path, directory, config, endpoint, permission, servers } = opening;
+        let Endpoint { client, key_variables } = endpoint;
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),
@@ -104,20 +111,27 @@ impl Session {
         let own = builder(&config, &references, &workspace, &teller, &steering)
             .build()
             .map_err(|error| failure_of(&error))?;
-        let taken: HashSet<String> = own.tool_schemas().iter().map(|schema| schema.name.clone()).collect();
+        // The functions of a layer can be called by their own names too.
+        let functions = built_in().into_iter().flat_map(|layer| layer.tools).map(|name| wire_name(&name));
+        let taken = own.tool_schemas().iter().map(|schema| schema.name.clone()).chain(functions).collect();
+        let client = client.on_retry(teller.retried());
         let builder = builder(&config, &references, &workspace, &teller, &steering).model(client);
         let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
-        let servers =
-            Servers { config: &config, directory: &directory, environment, gate: &gate, teller: &teller, taken };
+        let servers = Servers {
+            config: &config,
+            more: servers,
+            directory: &directory,
+            environment,
+            gate: &gate,
+            teller: &teller,
+            taken,
+        };
         let builder = servers.add(builder).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
-        let execution = engine
-            .clone()
-            .execution(id.as_str())
-            .resource_of("project", project)
-            .start()
-            .await
-            .map_err(|error| failure_of(&error))?;
+        let execution = engine.clone().execution(id.as_str()).resource_of("project", project);
+        // What is remembered belongs to the person, in all threads.
+        let execution = if config.get(&keys::MEMORY_ENABLED) { execution.resource(USER) } else { execution };
+        let execution = execution.start().await.map_err(|error| failure_of(&error))?;
         Ok(Self {
             is_new: thread == Thread::New,
             engine,
@@ -201,7 +215,7 @@ fn builder(
     let plan = Plan::new().with_dialects(config.dialects());
     let layers =
         memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history, steering.clone()));
-    contexture::in_memory(layers)
+    contexture::in_memory(config.with_layers(layers))
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
         .instructions(instructions.unwrap_or_else(|| INSTRUCTIONS.to_owned()))
@@ -211,12 +225,14 @@ fn builder(
         .tool(teller.told(EditFile::new(workspace.clone())))
         .tool(teller.told(SearchFiles::new(workspace.clone())))
         .tool(teller.told(ListFiles::new(workspace.clone())))
-        .tool(teller.told(ExecuteBash::new(workspace.clone())))
+        .tool(teller.told(ExecuteBash::new(workspace.clone()).watched(teller.printed())))
 }
 
 /// The MCP servers of the configuration.
 struct Servers<'a> {
     config: &'a Config,
+    /// Those that are not in the configuration.
+    more: Vec<McpEntry>,
     directory: &'a Path,
     environment: ProgramEnvironment,
     gate: &'a Gate,
@@ -228,11 +244,17 @@ struct Servers<'a> {
 impl Servers<'_> {
     /// Starts them, and adds their tools.
     async fn add(mut self, mut builder: EngineBuilder<Layers>) -> Result<EngineBuilder<Layers>, Failure> {
-        for entry in self.config.get(&keys::MCP) {
+        for entry in self.config.get(&keys::MCP).into_iter().chain(std::mem::take(&mut self.more)) {
             let variables = entry.env.iter().filter_map(|text| text.split_once('='));
             let environment = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
             let (name, command) = (&entry.name, &entry.command);
-            let server = McpServer::start_with(name, command, &entry.args, &environment, self.directory).await;
+            let host = ServerHost {
+                happenings: self.teller.happenings.clone(),
+                can_ask: self.gate.can_ask(),
+                progress: Tail::default(),
+            };
+            let server =
+                McpServer::start_for(name, command, &entry.args, &environment, self.directory, Arc::new(host)).await;
             let server = server.map_err(|error| {
                 Failure::work(chain(&error))
                     .hint(format!("check [[mcp]] `{name}` in the configuration, or pass --no-config"))

@@ -1,23 +1,24 @@
 //! The conversation in a terminal: prompt, responses, questions.
 
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};
 
-use contexture::engine::TurnAnswer;
 use contexture::error::Error;
 
 use super::commands::{self, Outcome};
 use super::completion::{Narrowed, ProjectFiles, referenced};
-use super::diff;
 use super::editor::Editor;
-use super::happening::{Call, Happening, Intent, Question, Reply, SHORTENED, one_line};
 use super::keyboard::{Key, Keyboard, TERMINATED};
-use super::session::{Session, chain, failure_of};
+use super::live::Live;
+use super::markdown::wrapped_text;
+use super::past;
+use super::session::{Session, failure_of};
 use crate::failure::Failure;
-use crate::harmless::{on_one_line, spoken, written_out};
+use crate::harmless::written_out;
 use crate::terminal::{Screen, TextStyle};
 
 /// What a person writes after.
-const PROMPT: &str = "› ";
+pub(super) const PROMPT: &str = "› ";
 
 /// The most files that are offered for a reference.
 const MAX_OFFERED: usize = 8;
@@ -35,6 +36,9 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
         drawn_row: 0,
         is_terminated: false,
         impossible: None,
+        live: Live::new(),
+        ahead: VecDeque::new(),
+        told_cuts: HashSet::new(),
     };
     talk.greet(&session)?;
     if let Some(text) = first {
@@ -42,7 +46,16 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
         talk.turn(&mut session, Some(text)).await?;
     }
     while !talk.is_terminated && talk.impossible.is_none() {
-        let Some(text) = talk.read().await? else { break };
+        let text = match talk.ahead.pop_front() {
+            Some(text) => {
+                talk.print(&format!("{PROMPT}{}\n", written_out(&text)))?;
+                text
+            }
+            None => match talk.read().await? {
+                Some(text) => text,
+                None => break,
+            },
+        };
         let outcome = match text.trim() {
             "" => Some(Outcome::Continue),
             _ => match commands::run(&mut session, &text, Screen::of_output()).await {
@@ -77,16 +90,22 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
 }
 
 /// The terminal, and what is written in it.
-struct Talk {
-    keyboard: Keyboard,
+pub(super) struct Talk {
+    pub(super) keyboard: Keyboard,
     files: ProjectFiles,
-    editor: Editor,
+    pub(super) editor: Editor,
     /// In which row of what was drawn the cursor is.
     drawn_row: usize,
     /// Whether the program was told to end.
-    is_terminated: bool,
+    pub(super) is_terminated: bool,
     /// Why the conversation cannot even begin.
-    impossible: Option<Error>,
+    pub(super) impossible: Option<Error>,
+    /// What is below the conversation while a turn runs.
+    pub(super) live: Live,
+    /// What was said while the model spoke, and is said after it.
+    pub(super) ahead: VecDeque<String>,
+    /// What the person was told that is left out of files.
+    pub(super) told_cuts: HashSet<String>,
 }
 
 /// The files that are offered for the reference at the cursor.
@@ -128,7 +147,9 @@ enum Read {
 }
 
 impl Talk {
-    fn greet(&self, session: &Session) -> Result<(), Failure> {
+    fn greet(&mut self, session: &Session) -> Result<(), Failure> {
+        let past = past::shown(session.execution.log().iter(), Screen::of_output());
+        self.print(&past)?;
         let directory = session.workspace.directory().display();
         self.note(&format!("{} in {directory}; /help lists commands, # completes files.", session.model))?;
         match session.execution.has_unfinished_turn() {
@@ -138,14 +159,26 @@ impl Talk {
     }
 
     /// Prints a text; the cursor must be at the start of a line or in the middle of what the model says.
-    fn print(&self, text: &str) -> Result<(), Failure> {
+    /// What is below the conversation stays below it.
+    pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        let screen = Screen::of_output();
+        let (columns, rows) = size(screen);
+        let mut output = self.live.erased();
+        output.push_str(&text.replace('\n', "\r\n"));
+        output.push_str(&self.live.drawn(screen, columns, rows.saturating_sub(2)));
+        if output.is_empty() {
+            return Ok(());
+        }
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.replace('\n', "\r\n").as_bytes())?;
+        stdout.write_all(output.as_bytes())?;
         Ok(stdout.flush()?)
     }
 
-    fn note(&self, text: &str) -> Result<(), Failure> {
-        self.print(&format!("{}\n", Screen::of_output().paint(TextStyle::Dim, text)))
+    /// Prints a line about the conversation.
+    pub(super) fn note(&mut self, text: &str) -> Result<(), Failure> {
+        let screen = Screen::of_output();
+        let rows = wrapped_text(text, 2, screen.columns);
+        self.print(&format!("{}\n", screen.paint(TextStyle::Dim, &rows.join("\n"))))
     }
 
     /// Reads what the person says; `None` if that was the end.
@@ -210,7 +243,7 @@ impl Talk {
     }
 
     /// A key that changes the text; also while the model speaks.
-    fn edit(&mut self, key: Key) {
+    pub(super) fn edit(&mut self, key: Key) {
         let editor = &mut self.editor;
         match key {
             Key::Char(character) => editor.insert(character),
@@ -302,190 +335,10 @@ impl Talk {
         self.drawn_row = 0;
         self.print("\n")
     }
-
-    /// Runs a turn, or goes on with the interrupted one, and shows what happens.
-    async fn turn(&mut self, session: &mut Session, text: Option<String>) -> Result<(), Failure> {
-        let abort = session.begin(text.as_deref()).await?;
-        let Session { execution, happenings, .. } = session;
-        let (outcome, shortened) = {
-            let mut turn = std::pin::pin!(async {
-                match text {
-                    Some(text) => execution.turn(text).await,
-                    None => execution.resume().await.map(Option::unwrap_or_default),
-                }
-            });
-            let mut showing = Showing::default();
-            // A question that was open when the turn was interrupted is answered first, so that the model is told that
-            // nothing was done; then the turn ends.
-            let (mut is_aborted, mut is_ending) = (false, false);
-            let outcome = loop {
-                tokio::select! {
-                    biased;
-                    key = self.keyboard.next() => match key {
-                        // The second one does not wait for the turn to end by itself.
-                        Key::Interrupt | Key::EndOfInput if is_aborted => break Err(Error::Aborted),
-                        Key::Interrupt | Key::EndOfInput | Key::Terminated => {
-                            is_aborted = true;
-                            self.is_terminated |= key == Key::Terminated;
-                            match showing.question.take().map(|question| question.reply.send(Reply::Interrupt)) {
-                                Some(Ok(())) => {
-                                    is_ending = true;
-                                    self.print("no\n")?;
-                                }
-                                Some(Err(_)) | None => abort.abort(),
-                            }
-                        }
-                        key => self.key_in_turn(key, &mut showing)?,
-                    },
-                    Some(happening) = happenings.recv() => match happening {
-                        Happening::Requested | Happening::Called(_) | Happening::Asked(_) if is_ending => abort.abort(),
-                        happening => self.show(happening, &mut showing)?,
-                    },
-                    outcome = &mut turn => break outcome,
-                }
-            };
-            while let Ok(happening) = happenings.try_recv() {
-                self.show(happening, &mut showing)?;
-            }
-            self.end_line(&mut showing)?;
-            (outcome, showing.shortened)
-        };
-        if session.has_shortened_message(&shortened) {
-            self.note(SHORTENED)?;
-        }
-        match outcome {
-            Err(error) if session.has_no_beginning(&error) => {
-                self.impossible = Some(error);
-                Ok(())
-            }
-            outcome => self.conclude(outcome),
-        }
-    }
-
-    fn conclude(&self, outcome: Result<TurnAnswer, Error>) -> Result<(), Failure> {
-        let screen = Screen::of_output();
-        match outcome {
-            Ok(_) => Ok(()),
-            Err(Error::Aborted) => self.note("Interrupted. An empty line goes on with it; or say something else."),
-            Err(error) => {
-                let text = on_one_line(&chain(&error));
-                self.print(&format!("{} {text}\n", screen.paint(TextStyle::Error, "error:")))?;
-                self.note("An empty line tries again.")
-            }
-        }
-    }
-
-    /// A key while the model speaks or asks.
-    fn key_in_turn(&mut self, key: Key, showing: &mut Showing) -> Result<(), Failure> {
-        let Some(question) = showing.question.take() else {
-            // What is typed ahead is there when the prompt comes back.
-            self.edit(key);
-            return Ok(());
-        };
-        let reply = match key {
-            Key::Char('y' | 'Y') => Reply::Yes,
-            Key::Char('a' | 'A') => Reply::Always,
-            Key::Char('n' | 'N') | Key::Escape => Reply::No,
-            _ => {
-                showing.question = Some(question);
-                return Ok(());
-            }
-        };
-        let says = match reply {
-            Reply::Yes => "yes",
-            Reply::Always => "always",
-            Reply::No | Reply::Interrupt => "no",
-        };
-        // If the tool does not wait any more, the turn was interrupted.
-        let _ = question.reply.send(reply);
-        self.print(&format!("{says}\n"))
-    }
-
-    fn show(&self, happening: Happening, showing: &mut Showing) -> Result<(), Failure> {
-        let screen = Screen::of_output();
-        match happening {
-            Happening::Text(text) => {
-                let text = spoken(&text);
-                showing.is_in_line = text.chars().last().map_or(showing.is_in_line, |last| last != '\n');
-                return self.print(&text);
-            }
-            Happening::Asked(question) => {
-                self.end_line(showing)?;
-                self.print(&asked(&question.intent, screen))?;
-                showing.question = Some(question);
-                return Ok(());
-            }
-            // Ids of calls are only known to differ within a response.
-            Happening::Requested => {
-                showing.called = None;
-                return Ok(());
-            }
-            Happening::Shortened(_) => {}
-            _ => self.end_line(showing)?,
-        }
-        match happening {
-            Happening::Called(call) => self.show_call(call, showing),
-            Happening::Failed(call, why) => {
-                // What could not be run was not shown before.
-                if showing.called.as_ref() != Some(&call.id) {
-                    self.show_call(call, showing)?;
-                }
-                self.print(&format!("{}\n", screen.paint(TextStyle::Dim, &format!("  failed: {why}"))))
-            }
-            Happening::Edited(edit) => self.print(&format!("{}\n", diff::coloured(&edit, screen).join("\n"))),
-            Happening::Fault(line) => self.note(&format!("  {}", one_line(&line, 200))),
-            Happening::Shortened(positions) => {
-                showing.shortened.extend(positions);
-                Ok(())
-            }
-            Happening::Text(_) | Happening::Asked(_) | Happening::Requested => Ok(()),
-        }
-    }
-
-    fn show_call(&self, call: Call, showing: &mut Showing) -> Result<(), Failure> {
-        showing.called = Some(call.id);
-        self.print(&format!("{}\n", Screen::of_output().paint(TextStyle::Hint, &format!("● {}", call.line))))
-    }
-
-    fn end_line(&self, showing: &mut Showing) -> Result<(), Failure> {
-        match std::mem::take(&mut showing.is_in_line) {
-            true => self.print("\n"),
-            false => Ok(()),
-        }
-    }
-}
-
-/// What a turn shows at the moment.
-#[derive(Default)]
-struct Showing {
-    /// Whether the model is in the middle of a line.
-    is_in_line: bool,
-    question: Option<Question>,
-    /// The call that was shown last.
-    called: Option<String>,
-    /// Items of which only a part was sent.
-    shortened: Vec<usize>,
-}
-
-/// What is asked before something is done.
-fn asked(intent: &Intent, screen: Screen) -> String {
-    let (shown, question) = match intent {
-        Intent::Write(edit) => {
-            (format!("{}\n", diff::coloured(edit, screen).join("\n")), format!("write {}?", written_out(&edit.path)))
-        }
-        Intent::Run(command) => {
-            let lines: Vec<String> = written_out(command).lines().map(|line| format!("  $ {line}\n")).collect();
-            (screen.paint(TextStyle::Bold, &lines.concat()), "run it?".to_owned())
-        }
-        Intent::Call(tool, arguments) => {
-            (format!("  {}\n", one_line(arguments, 400)), format!("call {}?", written_out(tool)))
-        }
-    };
-    format!("{shown}{} [y]es, [a]lways, [n]o: ", screen.paint(TextStyle::Bold, &question))
 }
 
 /// The columns and rows of the terminal.
-fn size(screen: Screen) -> (usize, usize) {
+pub(super) fn size(screen: Screen) -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         _ => (screen.columns, USUAL_ROWS),

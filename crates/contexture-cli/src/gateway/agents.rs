@@ -176,6 +176,7 @@ struct Choice {
 enum Upstream {
     Anthropic,
     Openai,
+    Google,
     /// One address for everything.
     Any,
 }
@@ -420,6 +421,7 @@ impl Upstream {
             Self::Openai => {
                 (upstreams.openai, upstreams.chat, upstreams.responses) = (url.to_owned(), None, None);
             }
+            Self::Google => upstreams.google = Upstreams::one(url).google,
             Self::Any => *upstreams = Upstreams::one(url),
         }
     }

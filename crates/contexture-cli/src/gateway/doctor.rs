@@ -116,8 +116,12 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
     let destination = agent.destination_if_known(&around)?;
     let arguments = if command.arguments.is_empty() { agent.question(&around)? } else { command.arguments.clone() };
     let answerer = Answerer::start().await?;
-    let upstreams =
-        Upstreams { anthropic: answerer.url(), openai: format!("{}/v1", answerer.url()), ..Upstreams::default() };
+    let upstreams = Upstreams {
+        anthropic: answerer.url(),
+        openai: format!("{}/v1", answerer.url()),
+        google: answerer.url(),
+        ..Upstreams::default()
+    };
     let options = Options { upstreams, ..Options::default() };
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;
     let pointed = agent

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use crate::settings::{Command, Config, keys};
 use clap::Args;
+use contexture::personal::MemoryOwner;
+use contexture_gateway::account::cap::{Cap, CapAmounts};
 use contexture_gateway::models::Models;
-use contexture_gateway::{Options, Upstreams};
+use contexture_gateway::{GatewayMemory, Options, Upstreams};
 use contexture_inspect::{InspectServer, inspector_of_gateway};
 
 use super::place::StoreFlag;
@@ -14,6 +16,7 @@ use super::start::cannot_start;
 use crate::config::{ConfigFlags, OfGateway};
 use crate::environment;
 use crate::failure::Failure;
+use crate::memory::own::{memory_path, open_memory, project_at};
 
 /// The flags of a gateway.
 #[derive(Args, Clone, Debug)]
@@ -30,9 +33,14 @@ pub(super) struct GatewayFlags {
     /// The share of conversations to pass through unchanged, for comparison
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(super) holdout: Option<f64>,
+    #[command(flatten)]
+    cap: CapFlags,
     /// Show what the model is sent, live, on a page in the browser
     #[arg(long)]
     pub(super) inspect: bool,
+    /// Remember what passes, by project, and add what is relevant where a person says something
+    #[arg(long, conflicts_with = "no_store")]
+    pub(super) memory: bool,
     /// Store nothing on the disk
     #[arg(long, conflicts_with = "store")]
     pub(super) no_store: bool,
@@ -40,6 +48,46 @@ pub(super) struct GatewayFlags {
     pub(super) store: StoreFlag,
     #[command(flatten)]
     config: ConfigFlags<OfGateway>,
+}
+
+/// The most that may be spent.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct CapFlags {
+    /// The most dollars in a day (UTC), also of earlier runs; then requests are refused
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    cap_day_dollars: Option<f64>,
+    /// The most tokens in a day, input and output
+    #[arg(long, value_name = "TOKENS")]
+    cap_day_tokens: Option<u64>,
+    /// The most dollars in a conversation
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    cap_conversation_dollars: Option<f64>,
+    /// The most tokens in a conversation, input and output
+    #[arg(long, value_name = "TOKENS")]
+    cap_conversation_tokens: Option<u64>,
+}
+
+impl CapFlags {
+    /// The cap by flags, else by the configuration.
+    fn cap(self, config: &Config) -> Cap {
+        Cap {
+            day: CapAmounts {
+                dollars: self.cap_day_dollars.or(config.get(&keys::GATEWAY_CAP_DAY_DOLLARS)),
+                tokens: self.cap_day_tokens.or(config.get(&keys::GATEWAY_CAP_DAY_TOKENS)),
+            },
+            conversation: CapAmounts {
+                dollars: self.cap_conversation_dollars.or(config.get(&keys::GATEWAY_CAP_CONVERSATION_DOLLARS)),
+                tokens: self.cap_conversation_tokens.or(config.get(&keys::GATEWAY_CAP_CONVERSATION_TOKENS)),
+            },
+        }
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(dollars) if dollars >= 0.0 && dollars.is_finite() => Ok(dollars),
+        _ => Err("dollars are a number of at least 0, as in 2.50".to_owned()),
+    }
 }
 
 impl GatewayFlags {
@@ -59,6 +107,24 @@ impl GatewayFlags {
         Ok(Some(server))
     }
 
+    /// The memory of a gateway for an agent in a directory, if it is switched on. One without a directory has the person's
+    /// alone.
+    pub(super) fn remembering(
+        &self,
+        config: &Config,
+        directory: Option<&Path>,
+    ) -> Result<Option<GatewayMemory>, Failure> {
+        if self.no_store || !(self.memory || config.get(&keys::MEMORY_ENABLED)) {
+            return Ok(None);
+        }
+        let opened = open_memory(&memory_path()?)?;
+        let project = directory.map(|directory| MemoryOwner::Project(project_at(directory)));
+        let owners = project.into_iter().chain([MemoryOwner::Person]).collect();
+        let threshold = u8::try_from(config.get(&keys::MEMORY_THRESHOLD)).unwrap_or(100);
+        let memory = GatewayMemory::new(opened.memory, owners).with_threshold(threshold);
+        Ok(Some(memory.with_budget(config.get(&keys::MEMORY_BUDGET))))
+    }
+
     /// What a gateway is told: by flags, else by the configuration.
     pub(super) fn options(&self, config: &Config, upstreams: Upstreams) -> Result<Options, Failure> {
         let (extra_roots, warnings) = extra_roots(environment::variable);
@@ -71,6 +137,8 @@ impl GatewayFlags {
             budget: self.budget.or(config.get(&keys::GATEWAY_BUDGET)),
             observe: self.observe,
             diagnose: self.diagnose,
+            cap: self.cap.cap(config),
+            editor: config.get(&keys::GATEWAY_CONTEXT_MANAGEMENT),
             holdout: self.holdout.unwrap_or_else(|| config.get(&keys::GATEWAY_HOLDOUT)),
             store: if self.no_store { None } else { Some(self.store.path()?) },
             store_bytes: config.get(&keys::GATEWAY_STORE) << 20,
@@ -91,6 +159,7 @@ pub(super) fn upstreams(config: &Config) -> Upstreams {
         openai: config.get(&keys::GATEWAY_OPENAI).map_or(usual.openai, plain),
         chat: config.get(&keys::GATEWAY_CHAT).map(plain),
         responses: config.get(&keys::GATEWAY_RESPONSES).map(plain),
+        google: config.get(&keys::GATEWAY_GOOGLE).map_or(usual.google, plain),
     }
 }
 

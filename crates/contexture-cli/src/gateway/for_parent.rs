@@ -27,7 +27,7 @@ use crate::settings::{Command, Config};
 const LISTEN: &str = "127.0.0.1:0";
 
 /// The variables by which the clients of providers are given another address.
-const ADDRESSES: [&str; 2] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"];
+const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"];
 
 /// A line of the output.
 #[derive(Serialize)]
@@ -48,6 +48,8 @@ struct Addresses<'a> {
     anthropic: String,
     /// The base address for clients of OpenAI's API.
     openai: String,
+    /// The base address for clients of Google's API.
+    google: String,
     /// The address that it listens on.
     address: String,
     /// The token for its own routes.
@@ -92,7 +94,7 @@ pub(super) async fn serve(flags: &GatewayFlags, upstream: Option<&str>, base: Op
         () = terminated() => {}
     }
     let refused = gateway.refused();
-    let receipt = Receipt::of(&gateway.stop().await);
+    let receipt = gateway.end().await;
     telemetry.finish().await;
     // A parent that was killed does not read it.
     print(&Line::Ended(Ending { saved_share: receipt.saved_share(), receipt: &receipt, refused }))
@@ -103,6 +105,7 @@ fn addresses<'a>(gateway: &'a Gateway, inspector: Option<&InspectServer>) -> Add
     Addresses {
         anthropic: format!("{url}/anthropic"),
         openai: format!("{url}/openai"),
+        google: format!("{url}/google"),
         url,
         address: gateway.address().to_string(),
         token: gateway.token(),
@@ -120,6 +123,7 @@ fn upstreams(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Resu
         let given = Upstreams::one(&url);
         match name {
             "ANTHROPIC_BASE_URL" => upstreams.anthropic = given.anthropic,
+            "GOOGLE_GEMINI_BASE_URL" => upstreams.google = given.google,
             _ => upstreams.openai = given.openai,
         }
     }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::store;
 
 /// The program's directory in the user's state directory.
-pub(super) fn state_directory() -> Result<PathBuf, Failure> {
+pub(crate) fn state_directory() -> Result<PathBuf, Failure> {
     let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let usual = || match cfg!(windows) {
         true => directory("LOCALAPPDATA"),

@@ -1,7 +1,9 @@
 //! Receipts as people read them.
 
 use contexture_gateway::Receipt;
+use contexture_gateway::account::cap::{CapAmounts, CapUse, Spent};
 use contexture_gateway::account::receipt::ModelNote;
+use contexture_gateway::account::signals::SignalCounts;
 
 /// Most requests that are named because they could not be written.
 const MOST_NAMED: usize = 10;
@@ -18,6 +20,19 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
     )];
     lines.extend(tokens(receipt, is_watching));
     lines.extend(folds(receipt, is_watching));
+    lines.extend(receipt.provider_edits.iter().map(|(kind, edits)| {
+        let cleared = if edits.cleared > 0 {
+            format!(", {} cleared", count(edits.cleared as usize, "part"))
+        } else {
+            String::new()
+        };
+        format!(
+            "  provider   {kind} in {}{cleared}, {} tokens that the model did not see",
+            count(edits.requests, "request"),
+            thousands(edits.cleared_tokens)
+        )
+    }));
+    lines.extend(memory(receipt));
     let passed: usize = receipt.passed.values().sum();
     if passed > 0 {
         lines.push(format!(
@@ -52,6 +67,8 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
             count(receipt.open, "request")
         ));
     }
+    lines.extend(signals(receipt));
+    lines.extend(receipt.cap.iter().flat_map(cap));
     lines.extend(receipt.notes.iter().map(|note| format!("  warning    {note}")));
     if !receipt.diagnosed.is_empty() {
         lines.push(format!("  diagnosed  by the provider: {}", reasons(&receipt.diagnosed)));
@@ -61,6 +78,83 @@ pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Signals of harm, beside those of the conversations that were held out.
+fn signals(receipt: &Receipt) -> Vec<String> {
+    let said = |signals: &SignalCounts| {
+        format!(
+            "{} again, {} not found, {}, in {}",
+            count(signals.repeated_reads as usize, "read"),
+            count(signals.failed_edits as usize, "edit"),
+            count(signals.repeated_instructions as usize, "repeated instruction"),
+            count(signals.turns as usize, "turn")
+        )
+    };
+    let mut lines = Vec::new();
+    if receipt.held_out > 0 || receipt.signals.harm() > 0 {
+        lines.push(format!("  signals    {}", said(&receipt.signals)));
+    }
+    if receipt.held_out > 0 {
+        let held_out = said(&receipt.held_out_signals);
+        lines.push(format!("  held out   {}: {held_out}", count(receipt.held_out, "conversation")));
+    }
+    lines
+}
+
+/// How much of the cap is used.
+fn cap(cap: &CapUse) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !cap.day.is_none() {
+        lines.push(format!("  cap        today {}", used(&cap.day, &cap.day_spent)));
+    }
+    if !cap.conversation.is_none() {
+        let spent = used(&cap.conversation, &cap.conversation_spent);
+        lines.push(format!("  cap        the conversation that spent the most {spent}"));
+    }
+    if cap.refused > 0 {
+        lines.push(format!("  cap        {} refused", count(cap.refused as usize, "request")));
+    }
+    if !cap.day.is_none() && cap.is_day_incomplete {
+        lines.push("  warning    the store cannot be read, so the cap lacks what was spent before".to_owned());
+    }
+    let is_in_dollars = cap.day.dollars.or(cap.conversation.dollars).is_some();
+    let unpriced = cap.day_spent.unpriced.max(cap.conversation_spent.unpriced);
+    if is_in_dollars && unpriced > 0 {
+        lines.push(format!(
+            "  warning    the cap in dollars lacks {} to models without a known price; [[model]] sets one",
+            count(unpriced as usize, "request")
+        ));
+    }
+    lines
+}
+
+/// What is used of a cap, in words.
+pub(super) fn used(cap: &CapAmounts, spent: &Spent) -> String {
+    let guessed = if spent.is_guessed { " by guessed prices" } else { "" };
+    let dollars = cap.dollars.map(|cap| format!("${:.2} of ${cap:.2}{guessed}", spent.dollars));
+    let tokens = cap.tokens.map(|cap| format!("{} of {} tokens", thousands(spent.tokens), thousands(cap)));
+    dollars.into_iter().chain(tokens).collect::<Vec<_>>().join(", ")
+}
+
+/// What memory added.
+fn memory(receipt: &Receipt) -> Vec<String> {
+    let memory = &receipt.memory;
+    let mut lines = Vec::new();
+    if memory.added > 0 {
+        lines.push(format!(
+            "  memory     {} added {} times, {} tokens; with every later request again, about {} tokens at the plain input \
+             price in all",
+            count(memory.memories, "passage"),
+            memory.added,
+            thousands(memory.tokens),
+            thousands(memory.cost as u64)
+        ));
+    }
+    if memory.late > 0 {
+        lines.push(format!("  memory     nothing was added {} times, since it took too long", memory.late));
+    }
+    lines
 }
 
 /// The requests that could not be written, by conversation and time.

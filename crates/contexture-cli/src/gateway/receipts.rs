@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use contexture_gateway::account::compare::{compare, conversation_sums};
 use contexture_gateway::{Receipt, RequestRecord};
 use contexture_text::date::day;
 use serde_json::json;
 
+use super::compared;
 use super::place::StoreFlag;
 use super::print::{self, less_or_more, thousands};
 use crate::failure::Failure;
@@ -22,6 +24,9 @@ pub struct Receipts {
     /// What each line is about
     #[arg(long, value_enum, default_value_t = By::Conversation)]
     by: By,
+    /// Compare conversations that were folded with those that `--holdout` held out, with intervals
+    #[arg(long, conflicts_with = "by")]
+    compare: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -51,6 +56,14 @@ pub fn run(command: &Receipts) -> Result<(), Failure> {
         Some(store) => store.requests(None).map_err(|error| Failure::work(error.to_string()))?,
         None => Vec::new(),
     };
+    if command.compare {
+        let comparison = compare(&conversation_sums(&records));
+        let text = match command.json {
+            true => serde_json::to_string_pretty(&comparison)? + "\n",
+            false => compared::told(&comparison),
+        };
+        return Ok(io::stdout().write_all(text.as_bytes())?);
+    }
     let mut groups: BTreeMap<String, Vec<RequestRecord>> = BTreeMap::new();
     for record in &records {
         groups.entry(name_of(command.by, record)).or_default().push(record.clone());

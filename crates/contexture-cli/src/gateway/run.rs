@@ -75,7 +75,8 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     }
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = Telemetry::start()?;
-    let mut options = Options { directory, ..command.flags.options(&config, upstreams)? };
+    let memory = command.flags.remembering(&config, Some(&here))?;
+    let mut options = Options { directory, memory, ..command.flags.options(&config, upstreams)? };
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;

@@ -85,7 +85,8 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let own_keys = installed.as_ref().map(Record::keys).transpose()?;
     let kept = KeptKeys::read(own_keys.as_deref().or(command.keys.as_deref()))?;
     let options = command.flags.options(&config, upstreams)?;
-    let mut options = Options { keys: kept.keys.clone(), ..options };
+    let memory = command.flags.remembering(&config, None)?;
+    let mut options = Options { keys: kept.keys.clone(), is_supervised: true, memory, ..options };
     options.watchers.extend(telemetry.watcher());
     let inspector = command.flags.inspector(&mut options).await?;
     let listen = installed.as_ref().map(|record| record.address.clone()).or_else(|| command.listen.clone());

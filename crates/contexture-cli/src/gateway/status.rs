@@ -8,7 +8,7 @@ use contexture_inspect::running_inspector;
 use serde_json::json;
 
 use super::place::StoreFlag;
-use super::print::{less_or_more, thousands};
+use super::print::{less_or_more, thousands, used};
 use super::running::{self, Elsewhere, Running};
 use crate::failure::Failure;
 
@@ -97,8 +97,10 @@ fn line(gateway: &Running) -> String {
 }
 
 fn of_receipt(receipt: &Receipt) -> String {
+    let cap = receipt.cap.as_ref().filter(|cap| !cap.day.is_none());
+    let cap = cap.map(|cap| format!(", today {}", used(&cap.day, &cap.day_spent))).unwrap_or_default();
     format!(
-        "{} requests, {} of {} tokens sent, {} billed, {} folds",
+        "{} requests, {} of {} tokens sent, {} billed, {} folds{cap}",
         receipt.requests,
         thousands(receipt.sent),
         thousands(receipt.came),
@@ -115,6 +117,16 @@ mod tests {
     fn check(billed: f64, passed_through: f64, expected: &str) {
         let receipt = Receipt { requests: 2, sent: 800, came: 1000, billed, passed_through, ..Receipt::default() };
         assert_eq!(of_receipt(&receipt), format!("2 requests, 800 of 1 000 tokens sent, {expected} billed, 0 folds"));
+    }
+
+    #[test]
+    fn what_is_used_of_the_cap_is_said() {
+        use contexture_gateway::account::cap::{CapAmounts, CapUse, Spent};
+        let day = CapAmounts { dollars: Some(5.0), tokens: None };
+        let day_spent = Spent { dollars: 1.234, is_guessed: true, ..Spent::default() };
+        let cap = Some(CapUse { day, day_spent, ..CapUse::default() });
+        let text = of_receipt(&Receipt { requests: 2, cap, ..Receipt::default() });
+        assert!(text.ends_with(", today $1.23 of $5.00 by guessed prices"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::Args;
 use contexture::facts::{Place, Remembered};
 use contexture::notes::delete_file;
 
+use super::contained::forget_containing;
 use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, not_changed, now_ms, wait};
 use crate::failure::Failure;
@@ -18,8 +19,11 @@ use crate::table::counted;
 #[derive(Args)]
 pub struct MemoryForget {
     /// The facts, of which the first characters are enough, or paths beneath /memories
-    #[arg(value_name = "FACT", required = true)]
+    #[arg(value_name = "FACT", required_unless_present = "containing")]
     ids: Vec<String>,
+    /// Forget all facts and passages that say this, whoever said it
+    #[arg(long, value_name = "TEXT")]
+    containing: Option<String>,
     #[command(flatten)]
     whose: Whose,
 }
@@ -53,6 +57,9 @@ pub(super) fn run(forget: &MemoryForget) -> Result<(), Failure> {
             remembered.change(&place, |facts| facts.forget(&id, now_ms())).await.map_err(not_changed)?;
             count += gone.len();
         }
+        if let Some(text) = &forget.containing {
+            count += forget_containing(&forget.whose, &remembered, text).await?;
+        }
         for (place, path) in &files {
             delete_file(&**remembered.store(), place, path).await.map_err(|error| failed(&error))?;
         }
@@ -60,6 +67,8 @@ pub(super) fn run(forget: &MemoryForget) -> Result<(), Failure> {
         Ok((count, files.len()))
     })?;
     let told = match (count, files) {
+        (0, 0) if forget.containing.is_some() => "what says so".to_owned(),
+        (_, 0) if forget.containing.is_some() => format!("{} and what else says so", counted(count, "fact")),
         (_, 0) => counted(count, "fact"),
         (0, _) => counted(files, "path"),
         _ => format!("{} and {}", counted(count, "fact"), counted(files, "path")),

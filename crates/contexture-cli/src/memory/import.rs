@@ -3,41 +3,52 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use contexture::item::{Content, Item, Message, Meta, Role};
 use contexture::memory::memory;
 use contexture::redact::redact;
+use contexture::store::Place as StorePlace;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::import_sessions::{self, SessionImport};
 use super::mirror;
+use super::own::memory_path;
 use super::place::Place;
 use super::whose::Whose;
 use crate::failure::Failure;
 use crate::harmless::on_one_line;
 use crate::store;
+use crate::terminal::Screen;
 
-/// Add a conversation to a thread, so that it can be recalled, or take over an exported folder
+/// Take in the recorded sessions of your agents, so that they can be searched
 ///
-/// Each line of a file is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The
+/// Without arguments, those of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi and goose on this machine are
+/// found where these keep them. Only what is new is read; if it is interrupted, the next run goes on. Sessions belong to the
+/// project that they were in. Keys and passwords are replaced by their kind.
+///
+/// With --thread, a conversation is added to a thread. Each line of its file is a JSON object: `{"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}`. The
 /// role is user, assistant, system or the name of a person; `at` is a date, a time or seconds since 1970, and may be
-/// missing. Lines whose id the thread has already are skipped; a line without an id gets one from its number and text. Keys
-/// and passwords are replaced by their kind. Of a folder that `contexture memory export` wrote, what you changed in its
+/// missing. Lines whose id the thread has already are skipped; a line without an id gets one from its number and text. Of a
+/// folder that `contexture memory export` wrote, what you changed in its
 /// files is taken over.
 #[derive(Args)]
 pub struct MemoryImport {
-    /// A file of JSON lines, - for standard input, or an exported folder
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Recorded sessions, or directories with them; an exported folder; with --thread, a file of JSON lines or -
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
     #[command(flatten)]
     whose: Whose,
     /// Forget facts whose files are missing in the folder
     #[arg(long)]
     forget_missing: bool,
-    /// Print what was taken over from a folder as JSON
+    /// Only say what would be imported
+    #[arg(long, conflicts_with_all = ["thread", "forget_missing"])]
+    dry_run: bool,
+    /// Print what was imported as JSON
     #[arg(long)]
     json: bool,
 }
@@ -60,16 +71,22 @@ struct Line {
 }
 
 /// Runs the command.
-pub(super) fn run(import: &MemoryImport) -> Result<(), Failure> {
-    if import.file.is_dir() {
-        return mirror::run(&import.file, &import.whose, import.forget_missing, import.json);
+pub(super) fn run(import: &MemoryImport, screen: Screen) -> Result<(), Failure> {
+    if let [folder] = import.paths.as_slice()
+        && (import.forget_missing || is_exported(folder))
+    {
+        return mirror::run(folder, &import.whose, import.forget_missing, import.json);
     }
     let Whose { store, thread, resource, .. } = &import.whose;
     let Some(thread) = thread.clone() else {
-        return Err(Failure::usage("the thread of the conversation is missing").hint("name it with --thread ID"));
+        return sessions(import, screen);
     };
-    let place = Place { store: store.clone(), thread, resource: resource.clone() };
-    let import = &Conversation { file: import.file.clone(), place };
+    let [file] = import.paths.as_slice() else {
+        return Err(Failure::usage("a thread takes one file").hint("name the file, or - for standard input"));
+    };
+    let store = store.clone().map_or_else(|| memory_path().map(StorePlace::File), Ok)?;
+    let place = Place { store, thread, resource: resource.clone() };
+    let import = &Conversation { file: file.clone(), place };
     let lines = read(import)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let redacted = lines.iter().filter(|line| line.is_redacted).count();
@@ -79,6 +96,27 @@ pub(super) fn run(import: &MemoryImport) -> Result<(), Failure> {
     let redacted = if redacted == 0 { String::new() } else { format!(", secrets removed from {redacted}") };
     let told = format!("{new} items added to thread {}{known}{redacted}", import.place.thread);
     Ok(writeln!(io::stdout(), "{}", on_one_line(&told))?)
+}
+
+/// Whether a path is a folder that `contexture memory export` wrote, or an empty one.
+fn is_exported(path: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(path) else { return false };
+    let mut names = entries.filter_map(|entry| Some(entry.ok()?.path())).peekable();
+    names.peek().is_none() || names.any(|name| name.extension().is_some_and(|extension| extension == "md"))
+}
+
+/// Takes in recorded sessions.
+fn sessions(import: &MemoryImport, screen: Screen) -> Result<(), Failure> {
+    let store = match &import.whose.store {
+        None => None,
+        Some(StorePlace::File(path)) => Some(path.as_path()),
+        Some(StorePlace::Postgres(_)) => {
+            return Err(Failure::usage("recorded sessions are imported into a file")
+                .hint("leave --store away for your own memory, or name a file"));
+        }
+    };
+    let (paths, dry_run, json) = (&import.paths, import.dry_run, import.json);
+    import_sessions::run(&SessionImport { paths, store, dry_run, json }, screen)
 }
 
 /// An item of a line.

@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use clap::Args;
 use contexture::recall::PastIndex;
 use contexture::search::SearchIndex;
 use contexture::store::{Place as StorePlace, PostgresStore, SqliteIndex};
 
 use crate::failure::Failure;
-use crate::store::{self, Looked};
+use crate::store::Looked;
 
 /// The store, and the thread in it.
-#[derive(Args)]
 pub(super) struct Place {
-    /// The store: a SQLite file, or a database (postgres://user@host/database)
-    #[arg(long, value_name = "DB", value_parser = store::place)]
+    /// The store: a SQLite file, or a database.
     pub(super) store: StorePlace,
-    /// The conversation
-    #[arg(long, value_name = "ID")]
+    /// The conversation.
     pub(super) thread: String,
-    /// The user whose memory it is; without one, that of the conversation alone
-    #[arg(long, value_name = "ID")]
+    /// The user whose memory it is; without one, that of the conversation alone.
     pub(super) resource: Option<String>,
 }
 

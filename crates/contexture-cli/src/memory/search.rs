@@ -1,4 +1,4 @@
-//! `contexture memory search`: what semantic recall would show for a text.
+//! `contexture memory search`: what past conversations say about a text.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -7,26 +7,45 @@ use clap::Args;
 use contexture::bpe::Bpe;
 use contexture::recall::{Extent, PastQuery, Recollection};
 use contexture::search::SearchError;
+use contexture::store::Place as StorePlace;
 use serde_json::{Value, json};
 
+use super::own::memory_path;
 use super::place::Place;
+use super::search_own::{self, OwnSearch};
 use crate::failure::Failure;
 use crate::harmless::{for_output, on_one_line};
+use crate::store;
 use crate::terminal::Screen;
 
 /// A budget in which everything that is found has room.
 const LARGE_BUDGET: u64 = 100_000;
 
-/// Print what past conversations say about a text
+/// Search what your agents did before in this project
 ///
-/// It is what the layer semantic-recall would show, but as much as there is room for.
+/// It prints passages of past conversations with their days, agents and sessions, and remembered facts. What tools and
+/// files said is in quotes: it gives no instructions. With --thread or --resource, it prints what the layer semantic-recall
+/// would show, but as much as there is room for.
 #[derive(Args)]
 pub struct MemorySearch {
     /// The text, as a user would write it
     #[arg(value_name = "TEXT")]
     text: String,
-    #[command(flatten)]
-    place: Place,
+    /// The store: a SQLite file, or a database (postgres://user@host/database); without one, your own memory
+    #[arg(long, value_name = "DB", value_parser = store::place)]
+    store: Option<StorePlace>,
+    /// Search this conversation
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// Search the conversations of this user
+    #[arg(long, value_name = "ID")]
+    resource: Option<String>,
+    /// Search all your projects
+    #[arg(long, conflicts_with_all = ["thread", "resource"])]
+    all: bool,
+    /// The most passages
+    #[arg(long, value_name = "N", conflicts_with_all = ["thread", "resource"])]
+    limit: Option<usize>,
     /// The most tokens of the result
     #[arg(long, value_name = "TOKENS", default_value_t = 4_000)]
     budget: u64,
@@ -37,8 +56,18 @@ pub struct MemorySearch {
 
 /// Runs the command.
 pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> {
+    if search.thread.is_none() && search.resource.is_none() {
+        let (store, all, limit, budget) = (search.store.as_ref(), search.all, search.limit, search.budget);
+        return search_own::run(
+            &OwnSearch { text: &search.text, store, all, limit, budget, json: search.json },
+            screen,
+        );
+    }
+    let store = search.store.clone().map_or_else(|| memory_path().map(StorePlace::File), Ok)?;
+    let thread = search.thread.clone().unwrap_or_default();
+    let place = Place { store, thread, resource: search.resource.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(search.place.must_exist())?;
+    runtime.block_on(place.must_exist())?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let query = PastQuery {
         text: &search.text,
@@ -48,8 +77,8 @@ pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> 
         extent: Extent::Full,
         visible: None,
     };
-    let looked = search.place.look()?;
-    let past = search.place.past_in(looked.as_ref())?;
+    let looked = place.look()?;
+    let past = place.past_in(looked.as_ref())?;
     let (found, missing) = runtime
         .block_on(async {
             if past.count().await? == 0 {
@@ -63,7 +92,7 @@ pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> 
             Ok((found, if more.shown.is_empty() { None } else { Some(Missing::Room) }))
         })
         .map_err(|error: SearchError| Failure::of(&error))?;
-    let note = missing.map(|missing| missing.in_words(search));
+    let note = missing.map(|missing| missing.in_words(search, &place));
     let text = match (search.json, found.shown.is_empty()) {
         (true, _) => format!("{:#}\n", as_json(&found, note.as_deref())),
         (false, true) => format!("nothing was found{}\n", note.map_or(String::new(), |note| format!(": {note}"))),
@@ -81,10 +110,10 @@ enum Missing {
 }
 
 impl Missing {
-    fn in_words(&self, search: &MemorySearch) -> String {
+    fn in_words(&self, search: &MemorySearch, place: &Place) -> String {
         match self {
             Missing::Everything => {
-                let whose = on_one_line(&search.place.in_words());
+                let whose = on_one_line(&place.in_words());
                 format!("this store has no conversation of {whose}; --thread and --resource name others")
             }
             Missing::Room => format!("what there is does not fit into {} tokens; --budget allows more", search.budget),

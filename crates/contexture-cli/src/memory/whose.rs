@@ -9,15 +9,16 @@ use contexture::notes::{Note, notes};
 use contexture::search::{SearchError, SearchIndex};
 use contexture::store::{Place as StorePlace, PostgresIndex, PostgresStore, SqliteIndex, SqliteStore, StoreError};
 
+use super::own::memory_path;
 use crate::failure::Failure;
 use crate::store::{self, Looked};
 
 /// The store, and whose facts of it.
 #[derive(Args)]
 pub(super) struct Whose {
-    /// The store: a SQLite file, or a database (postgres://user@host/database)
+    /// The store: a SQLite file, or a database (postgres://user@host/database); without one, your own memory
     #[arg(long, value_name = "DB", value_parser = store::place)]
-    pub(super) store: StorePlace,
+    pub(super) store: Option<StorePlace>,
     /// Only what is remembered of this conversation
     #[arg(long, value_name = "ID")]
     pub(super) thread: Option<String>,
@@ -35,13 +36,34 @@ pub(super) struct Whose {
 /// What to do about a store that is none.
 const HINT: &str = "name the store of your agent with --store";
 
+/// What is said of a memory that is not there yet.
+pub(super) fn nothing_yet() -> Failure {
+    Failure::work("nothing is remembered yet").hint(
+        "`contexture memory import` takes in the sessions of your agents, and `contexture memory add \"…\"` a fact",
+    )
+}
+
 /// Facts with where they are kept.
 pub(super) type Kept = (Place, Facts);
 
 impl Whose {
+    /// The store that was named, or the user's own memory.
+    pub(super) fn place(&self) -> Result<StorePlace, Failure> {
+        match &self.store {
+            Some(place) => Ok(place.clone()),
+            None => {
+                let path = memory_path()?;
+                match path.exists() {
+                    true => Ok(StorePlace::File(path)),
+                    false => Err(nothing_yet()),
+                }
+            }
+        }
+    }
+
     /// Opens the store.
     pub(super) async fn open(&self) -> Result<Remembered, Failure> {
-        match &self.store {
+        match &self.place()? {
             StorePlace::File(path) if path.is_file() => {
                 let store = SqliteStore::open(path).map_err(|error| Failure::of(&error).hint(HINT))?;
                 Ok(Remembered::new(Arc::new(store)))
@@ -58,7 +80,7 @@ impl Whose {
     /// Opens the store to look into it: also one that this user cannot change. The copy exists as long as what is
     /// returned with the facts.
     pub(super) async fn look(&self) -> Result<(Remembered, Option<Looked>), Failure> {
-        match &self.store {
+        match &self.place()? {
             StorePlace::File(path) if path.is_file() => {
                 let hinted = |failure: Failure| if failure.has_hint() { failure } else { failure.hint(HINT) };
                 let looked = Looked::open(path).map_err(hinted)?;
@@ -71,7 +93,7 @@ impl Whose {
 
     /// The search index of the store.
     pub(super) fn index(&self) -> Result<Index, Failure> {
-        match &self.store {
+        match &self.place()? {
             StorePlace::File(path) => Ok(Index::File(SqliteIndex::new(path))),
             StorePlace::Postgres(url) => {
                 let store = PostgresStore::open(url).map_err(|error| Failure::of(&error))?;

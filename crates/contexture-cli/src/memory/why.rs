@@ -44,7 +44,10 @@ pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
     let (place, facts, id, origins) = wait(async {
         let (remembered, looked) = why.whose.look().await?;
         let (place, facts, id) = why.whose.fact(&remembered, &why.id).await?;
-        let store = looked.as_ref().map_or_else(|| store::path_of(&why.whose.store), |looked| looked.path().to_owned());
+        let store = match &looked {
+            Some(looked) => looked.path().to_owned(),
+            None => store::path_of(&why.whose.place()?),
+        };
         let mut origins = Vec::new();
         for source in facts.get(&id).into_iter().flat_map(|fact| &fact.sources) {
             origins.push(origin(&store, source).await?);

@@ -7,9 +7,9 @@ use contexture::fold::{Fold, FoldDecision};
 use serde::Serialize;
 
 use crate::harmless::on_one_line;
-use crate::plot::short_count;
 use crate::table::{Align, TextTable, counted};
 use crate::terminal::Screen;
+use contexture_measure::plot::short_count;
 
 /// The largest number of folds in the table.
 const MAX_FOLDS_SHOWN: usize = 12;

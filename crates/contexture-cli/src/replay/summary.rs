@@ -3,19 +3,23 @@
 use contexture::files::model::FileState;
 use contexture::fold::Folder;
 use contexture::transcript::{Report, Transcript};
+use contexture_measure::play::player::{ReplayStep, SentMessage};
+use contexture_measure::play::ruler::Ruler;
+use contexture_measure::play::settings::PlaySettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::decided::{DecidedCounts, GradedLines};
-use super::player::{ReplayStep, SentMessage};
-use super::ruler::Ruler;
-use super::settings::Settings;
-use crate::bill::{ReplayBill, Sizes};
+use super::worth::{DollarSum, Dollars, Kept};
 use crate::harmless::on_one_line;
-use crate::names::Names;
-use crate::plot::{Series, plot, short_count};
 use crate::table::{Align, TextTable, counted};
 use crate::terminal::{Screen, TextStyle};
+use contexture_measure::bill::{ReplayBill, Sizes};
+use contexture_measure::judge::{Measures, WindowJudge};
+use contexture_measure::names::Names;
+use contexture_measure::plot::{Series, plot, short_count};
+use contexture_measure::policies::own::MadeMessages;
+use contexture_measure::recorded::RecordedSession;
 
 /// The widest plot.
 const MAX_PLOT_WIDTH: usize = 100;
@@ -25,6 +29,9 @@ const PLOT_HEIGHT: usize = 9;
 
 /// The largest number of files that are shown, those used last.
 const MAX_FILES: usize = 10;
+
+/// The most messages times their size of a recording whose windows are judged: that takes time in proportion to it.
+const MOST_JUDGED: u64 = 4_000_000_000;
 
 /// The result of playing one recording.
 #[derive(Clone, Debug, Serialize)]
@@ -39,6 +46,12 @@ pub struct ReplaySummary {
     /// What pass-through would have sent at each step.
     passed_through_tokens: Vec<u64>,
     bill: Billed,
+    /// The same in dollars, if the price is known.
+    dollars: Option<Dollars>,
+    /// What the windows kept; nothing for a recording that is too long for that.
+    kept: Option<Kept>,
+    #[serde(skip)]
+    measures: Option<Measures>,
     #[serde(flatten)]
     decided: DecidedCounts,
     files_known: usize,
@@ -67,9 +80,13 @@ struct FileRow {
 
 impl ReplaySummary {
     /// Plays a recording to its end.
-    pub fn new(file: String, report: &Report, transcript: Transcript, settings: &Settings) -> Self {
+    pub fn new(file: String, report: &Report, transcript: Transcript, settings: &PlaySettings) -> Self {
         let mut counts = Counts::new(&transcript, settings);
-        let mut player = settings.play(transcript.records);
+        let size = counts.recorded.last().map_or(0, |size| size.saturating_mul(transcript.records.len() as u64));
+        let recorded = (size <= MOST_JUDGED).then(|| RecordedSession::new(&transcript));
+        let mut judge = recorded.as_ref().map(|recorded| WindowJudge::new(recorded, settings.policy.prices));
+        let mut made = MadeMessages::new(transcript.records.len());
+        let mut player = settings.play(transcript.records.iter().cloned());
         let mut steps = Vec::new();
         let mut decided = DecidedCounts::default();
         while let Some(step) = player.step() {
@@ -77,17 +94,28 @@ impl ReplaySummary {
             let decisions = player.take_decisions();
             decided.note(steps.len(), decisions, player.folder().model());
             counts.note(step, player.window());
+            if let Some(judge) = &mut judge {
+                judge.take(made.change(step, player.window()));
+            }
         }
         let decisions = player.take_decisions();
         let folder = player.folder();
         decided.note(steps.len(), decisions, folder.model());
+        let (bill, measures) = (counts.billed(), judge.map(|judge| judge.finish(settings.policy.budget as f64)));
         Self {
             file,
             format: report.format.to_string(),
             messages: report.messages,
             broken: report.broken_records,
             requests: steps.len(),
-            bill: counts.billed(),
+            dollars: Dollars::new(
+                report.model.as_deref(),
+                [bill.billed, bill.passed_through],
+                largest(&counts.passed_through_tokens),
+            ),
+            bill,
+            kept: measures.as_ref().map(Kept::from),
+            measures,
             window_tokens: counts.window_tokens,
             passed_through_tokens: counts.passed_through_tokens,
             decided,
@@ -129,6 +157,17 @@ impl ReplaySummary {
         let bill = [short(billed), short(passed_through), ratio(billed, passed_through)];
         table.row(["tokens billed".to_owned()].into_iter().chain(bill));
         let mut text = table.fit(screen);
+        if let Some(dollars) = &self.dollars {
+            text.push_str(&format!("{}\n", screen.wrap(&dollars.told(), 2)));
+        }
+        match &self.kept {
+            Some(kept) => text.push_str(&kept.told(screen)),
+            None => {
+                let told =
+                    "what the windows kept is not measured in a recording of this length; `contexture compare` does";
+                text.push_str(&format!("{}\n", screen.wrap(told, 2)));
+            }
+        }
         if self.bill.worst_excess > 0.0 {
             let worst =
                 format!("at worst the bill was {} tokens above that of pass-through", short(self.bill.worst_excess));
@@ -169,7 +208,7 @@ struct Counts<'a> {
 }
 
 impl<'a> Counts<'a> {
-    fn new(transcript: &Transcript, settings: &'a Settings) -> Self {
+    fn new(transcript: &Transcript, settings: &'a PlaySettings) -> Self {
         let mut recorded = vec![0];
         for record in &transcript.records {
             recorded.push(recorded[recorded.len() - 1] + settings.ruler.size(record));
@@ -235,7 +274,7 @@ impl Summaries {
     }
 
     fn render_table(&self, summaries: &[ReplaySummary], screen: Screen) -> String {
-        let numbers = ["requests", "folds", "peak", "unfolded", "tokens", "bill"];
+        let numbers = ["requests", "folds", "peak", "unfolded", "bill", "saved"];
         let numbers = numbers.map(|title| (title, Align::Right));
         let mut table = TextTable::new([("recording", Align::Name)].into_iter().chain(numbers));
         let names = Names::of(summaries.iter().map(|summary| summary.file.as_str()));
@@ -253,15 +292,21 @@ impl Summaries {
             heading.push_str(&format!("; {} skipped", counted(self.skipped, "other file")));
         }
         let legend = "peak: the largest window, and what it would be if everything were sent every time; \
-                      tokens and bill are ratios to that";
-        format!("{}\n{}\n\n{}", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen))
+                      bill: the ratio to that of sending everything; saved: dollars";
+        let totals = Totals::of(summaries);
+        let mut text = format!("{}\n{}\n\n{}", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen));
+        text.push_str(&format!("\n{}\n", screen.wrap(&totals.dollars.told(), 2)));
+        text.push_str(&Kept::from(&totals.measures).told(screen));
+        text
     }
 
     /// The results as JSON, with the options.
     pub fn to_json(&self, mut chosen: Value) -> Value {
         chosen["budget"] = json!(self.budget);
         chosen["skipped"] = json!(self.skipped);
-        chosen["sum"] = json!(Totals::of(&self.recordings));
+        let totals = Totals::of(&self.recordings);
+        chosen["kept"] = json!(Kept::from(&totals.measures));
+        chosen["sum"] = json!(totals);
         chosen["recordings"] = json!(self.recordings);
         chosen
     }
@@ -277,6 +322,9 @@ struct Totals {
     tokens: u64,
     passed_through_tokens: u64,
     bill: Billed,
+    dollars: DollarSum,
+    #[serde(skip)]
+    measures: Measures,
     view_lines: GradedLines,
 }
 
@@ -294,6 +342,10 @@ impl Totals {
             totals.view_lines += summary.decided.view_lines;
             totals.bill.billed += summary.bill.billed;
             totals.bill.passed_through += summary.bill.passed_through;
+            totals.dollars.add(summary.dollars.as_ref());
+            if let Some(measures) = &summary.measures {
+                totals.measures.add(measures);
+            }
             totals.bill.worst_excess = totals.bill.worst_excess.max(summary.bill.worst_excess);
         }
         totals
@@ -306,8 +358,8 @@ impl Totals {
             self.folds.to_string(),
             short_count(self.peak_tokens),
             short_count(self.passed_through_peak_tokens),
-            ratio(self.tokens as f64, self.passed_through_tokens as f64),
             ratio(self.bill.billed, self.bill.passed_through),
+            self.dollars.saved_cell(),
         ]
     }
 }

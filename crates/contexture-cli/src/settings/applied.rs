@@ -4,10 +4,24 @@ use std::path::PathBuf;
 
 use super::keys;
 use super::resolved::Config;
+use super::row::Command;
 use contexture::files::dialect::Dialects;
 use contexture::fold::Pins;
+use contexture::layer::MemoryLayer;
 use contexture::layers::working_memory::{Notes, WorkingMemory};
-use contexture::layers::{FileReferenceOptions, Instructions, Procedural, Reminder, Steering};
+use contexture::layers::{
+    Entity, Episodic, FileReferenceOptions, Instructions, Observations, Procedural, Reminder, SemanticRecall, Steering,
+    TaskState,
+};
+use contexture::memory::MemoryConfig;
+
+/// The same memory with one more layer, if there is one.
+fn with_some<Ls>(memory: MemoryConfig<Ls>, layer: Option<impl MemoryLayer>) -> MemoryConfig<Ls> {
+    match layer {
+        Some(layer) => memory.with_layer(layer),
+        None => memory,
+    }
+}
 
 impl Config {
     /// The built-in table of tools, and the `[[tool]]` entries.
@@ -48,7 +62,7 @@ impl Config {
 
     /// The layer `procedural`, if the window is to have it.
     pub fn procedural(&self) -> Option<Procedural> {
-        self.get(&keys::SKILLS).then(Procedural::new)
+        self.get(&keys::SKILLS).unwrap_or(self.is_for(Command::Chat)).then(Procedural::new)
     }
 
     /// The layer `reminder`, if the window is to have it or there are reminders.
@@ -60,6 +74,19 @@ impl Config {
         let with_entry =
             |layer: Reminder, entry| layer.with_entry(entry).expect("entries are checked when they are read");
         Some(entries.into_iter().fold(Reminder::new(), with_entry))
+    }
+
+    /// Adds the layers that `[layers]` and `[memory]` switch on, for a conversation and for its window alike.
+    pub fn with_layers<Ls>(&self, memory: MemoryConfig<Ls>) -> MemoryConfig<Ls> {
+        let memory = with_some(memory, self.procedural());
+        let memory = with_some(memory, self.reminder());
+        let memory =
+            with_some(memory, self.get(&keys::TASK_STATE).unwrap_or(self.is_for(Command::Chat)).then(TaskState::new));
+        if !self.get(&keys::MEMORY_ENABLED) {
+            return memory;
+        }
+        let memory = memory.with_layer(Entity::new()).with_layer(Observations::new());
+        memory.with_layer(Episodic::new()).with_layer(SemanticRecall::new())
     }
 
     /// The layer `steering`, if there are rules.

@@ -16,7 +16,12 @@ use contexture::layers::{FileReference, FileReferenceOptions};
 use contexture::slot::Slot;
 use contexture::tokens::MAX_TOKENS;
 use contexture::window::Overflow;
+use contexture_gateway::WindowEditor;
 use contexture_gateway::models::ModelEntry;
+use contexture_gateway::remember::{DEFAULT_BUDGET, DEFAULT_THRESHOLD};
+
+/// The most dollars of a cap: more than anybody spends.
+const MAX_DOLLARS: f64 = 1e9;
 
 /// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
 macro_rules! keys {
@@ -179,19 +184,27 @@ keys! {
         example: "true",
     };
 
-    SKILLS: bool = "layers.procedural.skills",
+    SKILLS: Option<bool> = "layers.procedural.skills",
         "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
         kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        used_by: &[Window],
+        default: Fallback::Nothing("`chat` has them, and `window` has not"),
+        used_by: &[Window, Chat],
         example: "true",
+    };
+
+    TASK_STATE: Option<bool> = "layers.task-state.enabled",
+        "Whether the window has the layer `task-state`: how far a task has come, and what it made.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Nothing("`chat` has it, and `window` has not"),
+        used_by: &[Window, Chat],
+        example: "false",
     };
 
     REMINDER_TIME: bool = "layers.reminder.time",
         "Whether the window has the layer `reminder`, which tells the date and the time.", {
         kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "true",
     };
 
@@ -199,7 +212,7 @@ keys! {
         kind: ValueKind::Entries(REMINDER_FIELDS),
         default: Fallback::Value(|| json!([])),
         check: check_reminder,
-        used_by: &[Window],
+        used_by: &[Window, Chat],
         example: "name = \"tests\"\ntext = \"Run the tests.\"\nevery_turns = 10",
     };
 
@@ -231,6 +244,34 @@ keys! {
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
     };
 
+    MEMORY_ENABLED: bool = "memory.enabled",
+        "Whether agents behind the gateway remember, and `chat`: what is said is kept, and what is relevant is added where \
+         a person says something; the flag `--memory` of the gateway does the same.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Value(|| json!(false)),
+        // A project must not switch on what its user did not ask for.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Window, Chat],
+        example: "true",
+    };
+
+    MEMORY_BUDGET: u64 = "memory.budget", "The most tokens of memory that are added where a person says something.", {
+        kind: ValueKind::Whole { min: 100, max: 100_000, unit: "tokens" },
+        default: Fallback::Value(|| json!(DEFAULT_BUDGET)),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "500",
+    };
+
+    MEMORY_THRESHOLD: u64 = "memory.threshold",
+        "The percentage of what a person's words are about that a passage must have words for; below it nothing is added.", {
+        kind: ValueKind::Whole { min: 0, max: 100, unit: "percent" },
+        default: Fallback::Value(|| json!(DEFAULT_THRESHOLD)),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "80",
+    };
+
     GATEWAY_BUDGET: Option<u64> = "gateway.budget",
         "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
         kind: ValueKind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
@@ -245,6 +286,59 @@ keys! {
         default: Fallback::Value(|| json!(0.0)),
         used_by: &[Run, Serve],
         example: "0.1",
+    };
+
+    GATEWAY_CONTEXT_MANAGEMENT: WindowEditor = "gateway.context_management",
+        "Who edits the window of an agent that asks its provider to (`context_management`): never both.", {
+        kind: ValueKind::Choice(&[
+            Choice { name: "theirs", says: "the provider; the gateway folds nothing new meanwhile" },
+            Choice { name: "ours", says: "the gateway; what asks the provider is taken out of requests" },
+        ]),
+        default: Fallback::Value(|| json!(WindowEditor::default())),
+        // It changes what an agent asks its provider for.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: r#""theirs""#,
+    };
+
+    GATEWAY_CAP_DAY_DOLLARS: Option<f64> = "gateway.cap.day_dollars",
+        "The most dollars that may be spent in a day, which begins at 00:00 UTC; then requests are refused. The flag `--cap-day-dollars` wins.", {
+        kind: ValueKind::Number { min: 0.0, max: MAX_DOLLARS },
+        default: Fallback::Nothing("there is no such cap"),
+        // A project must not spend more than its user allows.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "5.0",
+    };
+
+    GATEWAY_CAP_DAY_TOKENS: Option<u64> = "gateway.cap.day_tokens",
+        "The most tokens, input and output, that may be spent in a day; the flag `--cap-day-tokens` wins.", {
+        kind: ValueKind::Whole { min: 0, max: i64::MAX, unit: "tokens" },
+        default: Fallback::Nothing("there is no such cap"),
+        // A project must not spend more than its user allows.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "20000000",
+    };
+
+    GATEWAY_CAP_CONVERSATION_DOLLARS: Option<f64> = "gateway.cap.conversation_dollars",
+        "The most dollars that may be spent in a conversation; the flag `--cap-conversation-dollars` wins.", {
+        kind: ValueKind::Number { min: 0.0, max: MAX_DOLLARS },
+        default: Fallback::Nothing("there is no such cap"),
+        // A project must not spend more than its user allows.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "2.5",
+    };
+
+    GATEWAY_CAP_CONVERSATION_TOKENS: Option<u64> = "gateway.cap.conversation_tokens",
+        "The most tokens, input and output, that may be spent in a conversation; the flag `--cap-conversation-tokens` wins.", {
+        kind: ValueKind::Whole { min: 0, max: i64::MAX, unit: "tokens" },
+        default: Fallback::Nothing("there is no such cap"),
+        // A project must not spend more than its user allows.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve],
+        example: "8000000",
     };
 
     GATEWAY_LISTEN: String = "gateway.listen", "Where the gateway listens; the flag `--listen` wins.", {
@@ -305,6 +399,16 @@ keys! {
         example: r#""http://127.0.0.1:8000/v1""#,
     };
 
+    GATEWAY_GOOGLE: Option<String> = "gateway.upstream.google",
+        "Where requests in Gemini's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("they go to Google, those of Vertex AI to the region that they name"),
+        set_by: SetBy::UserOnly,
+        check: check_url,
+        used_by: &[Run, Serve],
+        example: r#""https://proxy.example""#,
+    };
+
     MODELS: Vec<ModelEntry> = "model",
         "What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the built-in table.", {
         kind: ValueKind::Entries(MODEL_FIELDS),
@@ -327,6 +431,7 @@ keys! {
             Choice { name: "messages", says: "messages of Anthropic" },
             Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
             Choice { name: "responses", says: "responses of OpenAI" },
+            Choice { name: "gemini", says: "generateContent of Google" },
         ]),
         default: Fallback::Nothing("chat completions, if there is an address"),
         set_by: SetBy::UserOnly,
@@ -522,6 +627,8 @@ pub enum ModelFormat {
     Chat,
     /// Responses of OpenAI.
     Responses,
+    /// Google's generateContent.
+    Gemini,
 }
 
 /// A program that offers tools over the Model Context Protocol.

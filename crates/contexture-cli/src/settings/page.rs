@@ -8,7 +8,7 @@ use super::row::{Fallback, SetBy, SettingRow};
 /// What the page says before it lists the keys.
 const INTRODUCTION: &str = r#"# Configuration
 
-This page is made from the table of keys in `crates/contexture/src/config/keys.rs`; a test says how to make it again.
+This page is made from the table of keys in `crates/contexture-cli/src/settings/keys.rs`; a test says how to make it again.
 
 Everything has a default, so no file is needed.
 A value comes from the first of these that has one:
@@ -136,7 +136,7 @@ mod tests {
         assert!(
             found == page(),
             "docs/configuration.md is not what the table of keys says; make it again with\n\
-             UPDATE_DOCS=1 cargo test -p contexture config::page"
+             UPDATE_DOCS=1 cargo test -p contexture-cli settings::page"
         );
     }
 }

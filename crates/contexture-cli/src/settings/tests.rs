@@ -453,6 +453,10 @@ fn choices_are_those_of_their_types() {
         of(&keys::OVERFLOW.row),
         message(serde_json::from_value::<contexture::window::Overflow>(none.clone()).unwrap_err())
     );
+    assert_eq!(
+        of(&keys::GATEWAY_CONTEXT_MANAGEMENT.row),
+        message(serde_json::from_value::<contexture_gateway::WindowEditor>(none.clone()).unwrap_err())
+    );
     let ValueKind::Entries(fields) = keys::TOOLS.row.kind else { panic!("tools are entries") };
     let does = fields.iter().find(|field| field.name == "does").unwrap();
     let known = serde_json::from_value::<contexture::files::dialect::Does>(none).unwrap_err();

@@ -8,3 +8,4 @@ mod picture;
 mod screen;
 mod steering;
 mod terminal;
+mod shown;

@@ -94,20 +94,30 @@ file-reference.allowed_extensions  not set           default
 file-reference.read_concurrency    16                default
 working-memory.text                not set           default
 layers.instructions.files          false             default
-layers.procedural.skills           false             default
+layers.procedural.skills           not set           default
+layers.task-state.enabled          not set           default
 layers.reminder.time               false             default
 layers.reminder.entry              []                default
 layers.steering.deny_by_default    false             default
 layers.steering.rule               []                default
 tool                               []                default
+memory.enabled                     false             default
+memory.budget                      1000              default
+memory.threshold                   60                default
 gateway.budget                     not set           default
 gateway.holdout                    0.0               default
+gateway.context_management         \"theirs\"          default
+gateway.cap.day_dollars            not set           default
+gateway.cap.day_tokens             not set           default
+gateway.cap.conversation_dollars   not set           default
+gateway.cap.conversation_tokens    not set           default
 gateway.listen                     \"127.0.0.1:7717\"  default
 gateway.store_megabytes            1024              default
 gateway.upstream.anthropic         not set           default
 gateway.upstream.openai            not set           default
 gateway.upstream.chat              not set           default
 gateway.upstream.responses         not set           default
+gateway.upstream.google            not set           default
 model                              []                default
 chat.url                           not set           default
 chat.format                        not set           default

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use contexture::fold::Prices;
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::judge::{Measures, WindowJudge};
-use contexture_cli::policies::{KNOWN, MadeMessage, ShownMessage, WindowChange, WindowEntry, WindowPolicy};
-use contexture_cli::recorded::RecordedSession;
+use contexture_measure::judge::{Measures, WindowJudge};
+use contexture_measure::policies::{KNOWN, MadeMessage, ShownMessage, WindowChange, WindowEntry, WindowPolicy};
+use contexture_measure::recorded::RecordedSession;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -19,6 +19,7 @@ mod install;
 mod judge;
 mod mcp;
 mod memory;
+mod own_memory;
 mod plot;
 mod policies;
 mod program;

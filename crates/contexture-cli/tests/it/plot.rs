@@ -1,6 +1,6 @@
 //! The plot of tokens per step.
 
-use contexture_cli::plot::{Series, plot, short_count};
+use contexture_measure::plot::{Series, plot, short_count};
 use proptest::prelude::*;
 
 #[track_caller]

@@ -2,8 +2,8 @@
 
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::policies::{KnownPolicy, STUB_BYTES, ShownMessage, WindowEntry, WindowPolicy};
-use contexture_cli::recorded::RecordedSession;
+use contexture_measure::policies::{KnownPolicy, STUB_BYTES, ShownMessage, WindowEntry, WindowPolicy};
+use contexture_measure::recorded::RecordedSession;
 use proptest::prelude::*;
 use serde_json::json;
 

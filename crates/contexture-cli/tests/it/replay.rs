@@ -165,12 +165,16 @@ fn several_recordings_have_a_line_each_and_a_sum() {
     let expected = "\
 2 recordings, budget 64k tokens; 1 other file skipped
 peak: the largest window, and what it would be if everything were sent every
-  time; tokens and bill are ratios to that
+  time; bill: the ratio to that of sending everything; saved: dollars
 
-recording  requests  folds  peak  unfolded  tokens   bill
-a.jsonl           3      0   440       608   0.725  0.724
-b.json            1      0     1         1   1.000  1.000
-all               4      0   440       608   0.725  0.724
+recording  requests  folds  peak  unfolded   bill    saved
+a.jsonl           3      0   440       608  0.724  $0.0007
+b.json            1      0     1         1  1.000    $0.00
+all               4      0   440       608  0.724  $0.0007
+
+input for $0.0017 instead of $0.0024: $0.0007 or 28 % less; output costs the
+  same; the price is a guess for 2 of them
+the windows had 100.0 % of what people said, 100.0 % of what the agent said
 
 next: `contexture replay` with one of these files shows its details
 ";

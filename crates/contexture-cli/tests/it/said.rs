@@ -2,9 +2,9 @@
 
 use contexture::fold::Prices;
 use contexture::transcript::{Record, Transcript};
-use contexture_cli::judge::{Measures, WindowJudge};
-use contexture_cli::policies::{MadeMessage, ShownMessage, WindowChange, WindowEntry};
-use contexture_cli::recorded::RecordedSession;
+use contexture_measure::judge::{Measures, WindowJudge};
+use contexture_measure::policies::{MadeMessage, ShownMessage, WindowChange, WindowEntry};
+use contexture_measure::recorded::RecordedSession;
 use serde_json::{Value, json};
 
 /// Two lines of 30 bytes each.

@@ -74,6 +74,7 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
         };
         let mut child = Execution::new(core, beginning).aborted_with(&abort);
         let run = child.run_mut()?;
+        parent.shared().add_child(run.shared());
         run.shared().set_layers(roster, toolbox);
         let log = if self.forked { parent.thread().log().clone() } else { ItemLog::new() };
         // The child must see what the parent has just set in the scopes that both share.
@@ -92,7 +93,7 @@ impl<Ls> Execution<Ls> {
     ///
     /// Its thread is named after this one and the child, so that its states are durable. In a scope that both share, the
     /// state that `on_spawn` returned is only the child's initial state and is not written; later changes are merged with
-    /// the stored state. Aborting this execution aborts the child, and the usage of its model calls is added to this
+    /// the stored state. Aborting this execution ends the child as aborted, and the usage of its model calls is added to this
     /// execution's. [`child`](Execution::child) starts one with other layers, or with this log.
     ///
     /// # Errors

@@ -3,22 +3,14 @@
 use std::sync::Arc;
 
 use super::core::WhenHeld;
+use super::end_progress::EndProgress;
 use super::shared::Shared;
 use super::thread::Thread;
 use crate::error::Error;
 use crate::layer::*;
+use crate::log::ItemLog;
 
-/// The progress of ending an execution, so that every hook is called once even if it is interrupted.
-#[derive(Default)]
-pub(crate) struct Ending {
-    outcome: Option<ExecutionOutcome>,
-    /// How many layers `on_complete` was called for, including a call in progress.
-    completed: usize,
-    /// The same for `dispose`.
-    disposed: usize,
-}
-
-impl Ending {
+impl EndProgress {
     /// Runs `on_complete` of every layer, in order of registration, and makes everything durable.
     ///
     /// The first reported outcome is used.
@@ -28,19 +20,7 @@ impl Ending {
         thread: &mut Thread,
         outcome: ExecutionOutcome,
     ) -> Option<Error> {
-        let outcome = *self.outcome.get_or_insert(outcome);
-        let roster = shared.roster();
-        for layer in roster.by_registration().skip(self.completed) {
-            self.completed += 1;
-            if was_initialised(shared, layer, Hook::OnComplete) {
-                let log = thread.log().clone();
-                let run = shared.run(layer, Hook::OnComplete, move |state, ctx| {
-                    let state = layer.state_or_default(state.as_ref());
-                    layer.on_complete(CompleteParams { log, ctx, state, outcome })
-                });
-                run.await;
-            }
-        }
+        self.on_complete(shared, thread.log(), outcome).await;
         let id = thread.id().clone();
         let failed = move |source| Error::Journal { thread: id, source };
         if thread.is_behind() {
@@ -48,6 +28,23 @@ impl Ending {
         }
         let not_durable = shared.core().states.flush(shared.id()).await;
         not_durable.into_iter().next().map(|not_durable| failed(not_durable.error))
+    }
+
+    /// Runs `on_complete` of every layer that it was not called for.
+    async fn on_complete(&mut self, shared: &Arc<Shared>, log: &ItemLog, outcome: ExecutionOutcome) {
+        let outcome = *self.outcome.get_or_insert(outcome);
+        let roster = shared.roster();
+        for layer in roster.by_registration().skip(self.completed) {
+            self.completed += 1;
+            if was_initialised(shared, layer, Hook::OnComplete) {
+                let log = log.clone();
+                let run = shared.run(layer, Hook::OnComplete, move |state, ctx| {
+                    let state = layer.state_or_default(state.as_ref());
+                    layer.on_complete(CompleteParams { log, ctx, state, outcome })
+                });
+                run.await;
+            }
+        }
     }
 
     /// Runs `dispose` of every layer, in reverse order of registration, and removes the execution.
@@ -65,6 +62,23 @@ impl Ending {
         }
         shared.end();
         shared.core().states.cleanup(shared.id());
+    }
+}
+
+/// Ends the children of an execution that is aborted, and theirs, although the program still holds them: their last
+/// hooks run now, and what the program does with them later fails as aborted.
+///
+/// The youngest end first. A child that is ending already is left to that.
+pub(crate) async fn abort_children(shared: &Arc<Shared>) {
+    for child in shared.take_children().into_iter().rev() {
+        child.close();
+        Box::pin(abort_children(&child)).await;
+        let Ok(mut ending) = child.ending().clone().try_lock_owned() else { continue };
+        let log = child.log().get();
+        ending.on_complete(&child, &log, ExecutionOutcome::Aborted).await;
+        // What is not durable was reported as a diagnostic.
+        let _ = child.core().states.flush(child.id()).await;
+        ending.dispose(&child).await;
     }
 }
 

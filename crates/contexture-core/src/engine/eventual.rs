@@ -43,8 +43,10 @@ struct Entry {
 /// The inputs of a result. With the same inputs the layer is not recalled again.
 pub(crate) struct Asked {
     pub(crate) thread: ThreadId,
-    /// The length of the conversation.
-    pub(crate) items: usize,
+    /// The newest user message.
+    pub(crate) query: Arc<str>,
+    /// The length of the conversation, for a layer that keeps no state: nothing else tells when its result is old.
+    pub(crate) items: Option<usize>,
     pub(crate) state: Option<StateValue>,
 }
 
@@ -54,7 +56,7 @@ impl Asked {
             (Some(one), Some(other)) => one.is_same(other) || one.encode().ok() == other.encode().ok(),
             (one, other) => one.is_none() && other.is_none(),
         };
-        self.thread == other.thread && self.items == other.items && same_state
+        self.thread == other.thread && self.query == other.query && self.items == other.items && same_state
     }
 }
 

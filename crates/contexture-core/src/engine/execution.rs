@@ -9,6 +9,7 @@ use super::abort::AbortHandle;
 use super::access::MemoryAccess;
 use super::answer::{TurnAnswer, TurnInput};
 use super::core::Core;
+use super::ending::abort_children;
 use super::frame::Frame;
 use super::open::add_layer;
 use super::run::Run;
@@ -39,8 +40,8 @@ pub(crate) struct Beginning {
 /// One run over a thread, with the log, the states of the layers, and the turn.
 ///
 /// End it with [`complete`](Execution::complete), [`fail`](Execution::fail) or [`abort`](Execution::abort); the outcome
-/// is passed to `on_complete` of the layers. An execution that is dropped counts as aborted; its last hooks then run in
-/// the background.
+/// is passed to `on_complete` of the layers. An execution that is dropped counts as aborted; its last hooks, and those of
+/// its children, then run in the background.
 pub struct Execution<Ls> {
     /// `None` once it has ended.
     run: Option<Box<Run>>,
@@ -102,7 +103,7 @@ impl<Ls> Execution<Ls> {
     }
 
     pub(crate) fn run_mut(&mut self) -> Result<&mut Run, Error> {
-        self.run.as_deref_mut().ok_or(Error::Aborted)
+        self.run.as_deref_mut().filter(|run| !run.shared().is_closed()).ok_or(Error::Aborted)
     }
 
     pub(crate) fn take_run(&mut self) -> Option<Box<Run>> {
@@ -250,7 +251,8 @@ impl<Ls> Execution<Ls> {
         self.end(ExecutionOutcome::Failure).await.map_or(Ok(()), Err)
     }
 
-    /// Ends the execution as aborted.
+    /// Ends the execution as aborted, and before it its children and theirs: their `on_complete` and `dispose` run even
+    /// if the program still holds them, and what it does with them later returns [`Error::Aborted`].
     ///
     /// # Errors
     /// As [`complete`](Execution::complete).
@@ -264,7 +266,18 @@ impl<Ls> Execution<Ls> {
         if outcome == ExecutionOutcome::Aborted {
             self.abort.abort_children();
         }
-        let run = self.run_mut().ok()?;
+        let run = self.run.as_deref_mut()?;
+        if outcome == ExecutionOutcome::Aborted {
+            abort_children(run.shared()).await;
+        }
+        if run.shared().is_closed() {
+            // The parent was aborted, and has run the last hooks.
+            if run.thread().is_behind() {
+                run.lose_turn().await;
+            }
+            self.take_run();
+            return (outcome != ExecutionOutcome::Aborted).then_some(Error::Aborted);
+        }
         run.shared().core().states.leave(run.shared().id());
         let error = run.complete(outcome).await;
         run.dispose().await;
@@ -315,6 +328,7 @@ impl<Ls> Drop for Execution<Ls> {
                 run.lose_turn().await;
             }
             drop(ending);
+            abort_children(run.shared()).await;
             // There is no caller to return an error to; what is not durable was reported as a diagnostic.
             let _ = run.complete(ExecutionOutcome::Aborted).await;
             run.dispose().await;

@@ -159,7 +159,8 @@ impl Shared {
     }
 
     /// Schedules a background recall of an eventual layer: once for any number of changes in the meantime, and not at all
-    /// if neither its state nor the conversation has changed since.
+    /// if neither its state nor the newest user message has changed since. A layer without a state is recalled whenever
+    /// the conversation has become longer.
     ///
     /// The recall runs in this execution, since every execution has its own states.
     pub(crate) fn refresh_later(self: &Arc<Self>, layer: &LayerRef) {
@@ -181,11 +182,11 @@ impl Shared {
         let (key, shared, asked) = (self.cache_key(layer), self.clone(), layer.clone());
         // A failed recall contributes nothing; the previous result may no longer be valid.
         let recall = Box::pin(async move { Some(shared.recall_in_background(&asked).await?.items) });
-        let (shared, id) = (self.clone(), layer.spec().id.clone());
-        let about = Box::new(move || Asked {
-            thread: shared.context_data().thread_id.clone(),
-            items: shared.background().log.len(),
-            state: shared.state(&id),
+        let (shared, id, has_state) = (self.clone(), layer.spec().id.clone(), layer.has_state());
+        let about = Box::new(move || {
+            let Background { log, query } = shared.background();
+            let thread = shared.context_data().thread_id.clone();
+            Asked { thread, query, items: (!has_state).then(|| log.len()), state: shared.state(&id) }
         });
         self.core().eventual.refresh(&runtime, key, Refresh { about, recall, forced, lease });
     }

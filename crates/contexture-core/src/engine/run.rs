@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::answer::{TurnAnswer, TurnInput};
 use super::assemble::assemble;
-use super::ending::Ending;
 use super::model_call::call_model;
 use super::open;
 use super::pipeline::{filter_message, filter_output};
@@ -31,7 +30,6 @@ pub(crate) struct Run {
     thread: Thread,
     recalled: Recalled,
     reply: Reply,
-    ending: Ending,
 }
 
 /// The progress of the turn.
@@ -50,7 +48,6 @@ impl Run {
             recalled: Recalled::new(&ItemLog::new()),
             shared,
             reply: Reply::default(),
-            ending: Ending::default(),
         }
     }
 
@@ -252,7 +249,7 @@ impl Run {
         self.thread.respond(&self.shared, &new_items, calls, &too_many);
         store(&self.shared, self.thread.log(), new_items, &response).await;
         self.reply.response = Some(response);
-        // The conversation has changed, so eventual layers are recalled again.
+        // Eventual layers are recalled again if their state or the query has changed since the last time.
         self.shared.keep_for_background(self.thread.log(), self.recalled.query());
         for layer in self.shared.roster().by_slot() {
             self.shared.refresh_later(layer);
@@ -262,8 +259,9 @@ impl Run {
 
     /// Calls `before_tool_call`, runs the tool if it is allowed, and logs its output.
     async fn run_tool(&mut self, call: FunctionCall) -> Result<(), Error> {
-        let public_name: Arc<str> = self.shared.toolbox().public_name(&call.name).into();
-        let call = Arc::new(call);
+        let toolbox = self.shared.toolbox();
+        let call = Arc::new(toolbox.unfolded(call));
+        let public_name: Arc<str> = toolbox.public_name(&call.name).into();
         match judge_call(&self.shared, self.thread.log(), &public_name, &call).await {
             Verdict::Pass => {}
             Verdict::Guide(guidance) => {
@@ -302,12 +300,13 @@ impl Run {
 
     /// Runs `on_complete` of every layer and makes everything durable.
     pub(crate) async fn complete(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
-        self.ending.complete(&self.shared, &mut self.thread, outcome).await
+        let mut ending = self.shared.ending().lock().await;
+        ending.complete(&self.shared, &mut self.thread, outcome).await
     }
 
     /// Runs `dispose` of every layer and removes the execution.
     pub(crate) async fn dispose(&mut self) {
-        self.ending.dispose(&self.shared).await;
+        self.shared.ending().lock().await.dispose(&self.shared).await;
     }
 }
 

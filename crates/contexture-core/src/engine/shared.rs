@@ -1,11 +1,12 @@
 //! The shared part of an execution: its layers, their states and locks, its context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, RwLockWriteGuard};
 
 use super::core::Core;
+use super::end_progress::EndProgress;
 use super::eventual::ScopeKey;
 use super::lease::TurnLease;
 use super::roster::Roster;
@@ -34,6 +35,12 @@ pub(crate) struct Shared {
     lease: TurnLease,
     /// The execution has ended.
     ended: AtomicBool,
+    /// Its parent was aborted, and has ended it or is about to.
+    closed: AtomicBool,
+    /// The progress of its end.
+    ending: Arc<Mutex<EndProgress>>,
+    /// The executions that it started and that may still exist.
+    children: std::sync::Mutex<Vec<Weak<Shared>>>,
     /// The execution that started this one.
     parent: Option<Arc<Shared>>,
     /// One lock for each layer: its hooks and functions never run at the same time.
@@ -61,6 +68,9 @@ impl Shared {
             refreshing: Arc::default(),
             lease: TurnLease::default(),
             ended: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            ending: Arc::default(),
+            children: std::sync::Mutex::default(),
             parent,
             core,
         }
@@ -163,6 +173,34 @@ impl Shared {
     /// Marks the execution as ended.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Marks the execution as ended by its parent: the program can do nothing more with it.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether its parent ended it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// The progress of its end.
+    pub(crate) fn ending(&self) -> &Arc<Mutex<EndProgress>> {
+        &self.ending
+    }
+
+    /// Notes that it started a child.
+    pub(crate) fn add_child(&self, child: &Arc<Shared>) {
+        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|child| child.strong_count() > 0);
+        children.push(Arc::downgrade(child));
+    }
+
+    /// The children that still exist, in the order in which they were started.
+    pub(crate) fn take_children(&self) -> Vec<Arc<Shared>> {
+        let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
+        children.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The lock of a layer.

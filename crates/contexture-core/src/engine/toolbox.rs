@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::roster::Roster;
 use crate::error::SpecError;
+use crate::item::FunctionCall;
+use crate::layer::{ACTION, ErasedFunction, offered_tools};
 use crate::model::ToolSchema;
 use crate::schema::Schema;
 use crate::tokens::TokenCounter;
@@ -17,7 +21,8 @@ const MAX_WIRE_NAME: usize = 64;
 /// Every tool by name.
 pub(crate) struct Toolbox {
     schemas: Arc<[ToolSchema]>,
-    by_name: HashMap<String, Target>,
+    /// By public name and by wire name: the public name, and what is called.
+    by_name: HashMap<String, (Arc<str>, Target)>,
     tokens: u64,
     fingerprint: u64,
 }
@@ -25,15 +30,25 @@ pub(crate) struct Toolbox {
 /// A tool of the program or a function of a layer.
 #[derive(Clone)]
 pub(crate) enum Target {
-    Tool { tool: Arc<dyn DynTool>, schema: Arc<Schema> },
-    Function { layer: String, function: String },
+    Tool {
+        tool: Arc<dyn DynTool>,
+        schema: Arc<Schema>,
+    },
+    Function {
+        layer: String,
+        function: String,
+    },
+    /// One tool for all functions of a layer, which an argument names.
+    Functions {
+        layer: String,
+    },
 }
 
 impl Toolbox {
     /// The layer whose function has this public name.
     pub(crate) fn layer_of(&self, public_name: &str) -> Option<&str> {
-        match self.by_name.get(public_name)? {
-            Target::Function { layer, .. } => Some(layer),
+        match self.get(public_name)? {
+            Target::Function { layer, .. } | Target::Functions { layer } => Some(layer),
             Target::Tool { .. } => None,
         }
     }
@@ -51,33 +66,34 @@ impl Toolbox {
             let parameters = tool.parameters();
             let schema = Arc::new(Schema::lenient(&parameters));
             let target = Target::Tool { tool: tool.clone(), schema };
-            let description = tool.description().to_owned();
-            schemas.push(toolbox.add(&subject, tool.name().to_owned(), description, parameters, target)?);
+            let (name, public_name) = toolbox.add(&subject, tool.name().to_owned(), target)?;
+            schemas.push(ToolSchema { name, public_name, description: tool.description().to_owned(), parameters });
         }
         for layer in roster.by_slot() {
             let id = layer.spec().id.as_str();
             for function in layer.functions() {
                 let target = Target::Function { layer: id.to_owned(), function: function.name.clone() };
-                let (subject, name) = (format!("layer `{id}`"), format!("{id}/{}", function.name));
-                let (description, input) = (function.description.clone(), function.input.clone());
-                schemas.push(toolbox.add(&subject, name, description, input, target)?);
+                toolbox.add(&format!("layer `{id}`"), format!("{id}/{}", function.name), target)?;
             }
+            let offered = offered_tools(id, layer.one_tool(), layer.functions());
+            for tool in &offered {
+                if toolbox.get(&tool.public_name).is_some() {
+                    continue;
+                }
+                check_arguments(id, layer.functions())?;
+                let target = Target::Functions { layer: id.to_owned() };
+                toolbox.add(&format!("layer `{id}`"), tool.public_name.clone(), target)?;
+            }
+            schemas.extend(offered);
         }
-        toolbox.tokens = schemas.iter().map(|schema| schema_tokens(counter, schema)).sum();
+        toolbox.tokens = schemas.iter().map(|schema| schema.tokens(counter)).sum();
         let json = serde_json::to_string(&schemas).expect("schemas are JSON already");
         toolbox.fingerprint = fingerprint_text([json.as_str()]);
         toolbox.schemas = schemas.into();
         Ok(toolbox)
     }
 
-    fn add(
-        &mut self,
-        subject: &str,
-        public_name: String,
-        description: String,
-        parameters: serde_json::Value,
-        target: Target,
-    ) -> Result<ToolSchema, SpecError> {
+    fn add(&mut self, subject: &str, public_name: String, target: Target) -> Result<(String, String), SpecError> {
         let name = wire_name(&public_name);
         let refuse = |problem: String| Err(SpecError::other(subject, "name", problem));
         if public_name.is_empty() {
@@ -92,9 +108,10 @@ impl Toolbox {
         if self.by_name.contains_key(&name) {
             return refuse(format!("`{public_name}` makes `{name}` on the wire, like another tool"));
         }
-        self.by_name.insert(public_name.clone(), target.clone());
-        self.by_name.insert(name.clone(), target);
-        Ok(ToolSchema { name, public_name, description, parameters })
+        let public: Arc<str> = public_name.as_str().into();
+        self.by_name.insert(public_name.clone(), (public.clone(), target.clone()));
+        self.by_name.insert(name.clone(), (public, target));
+        Ok((name, public_name))
     }
 
     pub(crate) fn schemas(&self) -> &[ToolSchema] {
@@ -117,18 +134,38 @@ impl Toolbox {
 
     /// The tool with this public name or wire name.
     pub(crate) fn get(&self, name: &str) -> Option<&Target> {
-        self.by_name.get(name)
+        self.by_name.get(name).map(|(_, target)| target)
+    }
+
+    /// The call as the called function has it: a call of the one tool of a layer becomes one of the function that it
+    /// names, with its own arguments. Anything else is returned unchanged, also an action that does not exist.
+    pub(crate) fn unfolded(&self, call: FunctionCall) -> FunctionCall {
+        let Some(Target::Functions { layer }) = self.get(&call.name) else { return call };
+        let Value::Object(mut arguments) = call.parsed_arguments() else { return call };
+        let Some(Value::String(action)) = arguments.remove(ACTION) else { return call };
+        let name = format!("{layer}/{action}");
+        match self.get(&name) {
+            Some(Target::Function { .. }) => {
+                FunctionCall { name: name.into(), arguments: Value::Object(arguments).to_string(), ..call }
+            }
+            _ => call,
+        }
     }
 
     /// The public name of the tool with this public name or wire name; an unknown name is returned unchanged.
     pub(crate) fn public_name<'a>(&'a self, name: &'a str) -> &'a str {
-        self.schemas.iter().find(|schema| schema.name == name).map_or(name, |schema| &schema.public_name)
+        self.by_name.get(name).map_or(name, |(public_name, _)| public_name)
     }
 }
 
-fn schema_tokens(counter: &dyn TokenCounter, schema: &ToolSchema) -> u64 {
-    crate::tokens::ITEM_OVERHEAD_TOKENS
-        + counter.count(&schema.name)
-        + counter.count(&schema.description)
-        + counter.count(&schema.parameters.to_string())
+/// A function of a layer with one tool must not have an argument of the name that says which function is meant.
+fn check_arguments(id: &str, functions: &[ErasedFunction]) -> Result<(), SpecError> {
+    let clashes = |function: &&ErasedFunction| !function.for_program && !function.input["properties"][ACTION].is_null();
+    match functions.iter().find(clashes) {
+        None => Ok(()),
+        Some(function) => {
+            let field = format!("provides.{}", function.name);
+            Err(SpecError::layer(id, &field, format!("has an argument `{ACTION}`, so it cannot be part of one tool")))
+        }
+    }
 }

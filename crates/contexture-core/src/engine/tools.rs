@@ -11,6 +11,7 @@ use super::shared::Shared;
 use super::toolbox::Target;
 use crate::id::ThreadId;
 use crate::item::FunctionCall;
+use crate::layer::ACTION;
 use crate::state::describe;
 use crate::tool::ToolContext;
 
@@ -35,6 +36,11 @@ pub(crate) async fn call_tool(
                 Ok(Err(error)) => Err(describe(&*error)),
                 Err(_) => Err(format!("`{public_name}` panicked.")),
             }
+        }
+        Target::Functions { .. } => {
+            let listed = toolbox.schemas().iter().find(|schema| schema.public_name == public_name);
+            let actions = listed.map(|schema| schema.parameters["properties"][ACTION]["enum"].to_string());
+            Err(format!("`{ACTION}` of `{public_name}` is one of {}", actions.unwrap_or_default()))
         }
         Target::Function { layer, function } => {
             let answer = call_function(shared, layer, function, arguments).await;

@@ -31,14 +31,36 @@ pub(crate) struct ErasedFunction {
     pub(crate) output: Value,
     /// Whether the schemas were given as JSON and so may be wrong.
     pub(crate) given: bool,
+    /// Whether it is not offered to the model.
+    pub(crate) for_program: bool,
+}
+
+/// The functions of a layer.
+pub(crate) fn functions_of<S>(provides: &LayerProvides<S>) -> Vec<ErasedFunction> {
+    let functions = provides.entries().iter().filter_map(|(name, declaration)| match declaration {
+        LayerDecl::Data(_) => None,
+        LayerDecl::Function(function) => Some(ErasedFunction {
+            name: name.clone(),
+            description: function.description.clone(),
+            input: function.input.clone(),
+            output: function.output.clone(),
+            given: function.given,
+            for_program: function.for_program,
+        }),
+    });
+    functions.collect()
 }
 
 /// [`MemoryLayer`] with the type of its state erased. A cleared state is passed as `None` and read as the default.
 pub(crate) trait DynLayer: DynHooks + StateCodec {
     fn spec(&self) -> &LayerSpec;
     fn functions(&self) -> &[ErasedFunction];
+    /// What introduces the one tool for all of them, if there is one.
+    fn one_tool(&self) -> Option<&str>;
     /// Whether this is a layer of that type.
     fn type_id(&self) -> TypeId;
+    /// Whether its state can differ from one moment to another.
+    fn has_state(&self) -> bool;
     /// The names of its data.
     fn data_names(&self) -> Vec<&str>;
     /// Whether the layer may have that hook; `false` once it is known not to.
@@ -115,17 +137,7 @@ for_each_hook!(erased_hooks);
 /// Erases the type of a layer, calling `spec` and `provides` once.
 pub(crate) fn erase<L: MemoryLayer>(layer: L) -> LayerRef {
     let provides = layer.provides();
-    let functions = provides.entries().iter().filter_map(|(name, declaration)| match declaration {
-        LayerDecl::Data(_) => None,
-        LayerDecl::Function(function) => Some(ErasedFunction {
-            name: name.clone(),
-            description: function.description.clone(),
-            input: function.input.clone(),
-            output: function.output.clone(),
-            given: function.given,
-        }),
-    });
-    let functions = functions.collect();
+    let functions = functions_of(&provides);
     let absent = layer.hooks().missing_bits() | written_hooks::<L>().missing_bits();
     Arc::new(Erased { spec: layer.spec(), functions, provides, absent: AtomicU16::new(absent), layer })
 }
@@ -182,8 +194,16 @@ impl<L: MemoryLayer> DynLayer for Erased<L> {
         &self.functions
     }
 
+    fn one_tool(&self) -> Option<&str> {
+        self.provides.one_tool()
+    }
+
     fn type_id(&self) -> TypeId {
         TypeId::of::<L>()
+    }
+
+    fn has_state(&self) -> bool {
+        size_of::<L::State>() > 0
     }
 
     fn data_names(&self) -> Vec<&str> {

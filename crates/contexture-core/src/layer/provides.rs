@@ -19,9 +19,11 @@ use crate::schema::Schema;
 
 /// The data and functions of a layer, by name.
 ///
-/// Data is read from state. A function becomes a tool named `layer id/name`.
+/// Data is read from state. A function becomes a tool named `layer id/name`, unless all of them are
+/// [one tool](Self::in_one_tool).
 pub struct LayerProvides<S> {
     entries: Vec<(String, LayerDecl<S>)>,
+    one_tool: Option<String>,
 }
 
 /// Data or a function of a layer.
@@ -35,7 +37,24 @@ pub enum LayerDecl<S> {
 impl<S> LayerProvides<S> {
     /// Nothing.
     pub fn new() -> Self {
-        Self { entries: Vec::new() }
+        Self { entries: Vec::new(), one_tool: None }
+    }
+
+    /// Offers all functions to the model as one tool, `layer id/do`, whose argument `action` names the function.
+    ///
+    /// Several small tools cost several times as many tokens, in every request. `says` introduces the tool; below it each
+    /// function has a line with its arguments and its description, so these should be short. Descriptions of arguments
+    /// are not sent, but every call is checked against the function's whole schema. Everything else stays as it is:
+    /// gates see `layer id/name` with the function's own arguments, and calls by that name work, of the model as of the
+    /// program. A layer with a single function for the model keeps that as its tool.
+    pub fn in_one_tool(mut self, says: impl Into<String>) -> Self {
+        self.one_tool = Some(says.into());
+        self
+    }
+
+    /// What introduces the one tool.
+    pub(crate) fn one_tool(&self) -> Option<&str> {
+        self.one_tool.as_deref()
     }
 
     /// Adds data.
@@ -135,7 +154,21 @@ pub struct LayerFunctionDecl<S> {
     pub output: Value,
     /// Whether the schemas were given as JSON and so may be wrong.
     pub(crate) given: bool,
+    pub(crate) for_program: bool,
     pub(crate) execute: Execute<S>,
+}
+
+impl<S> LayerFunctionDecl<S> {
+    /// Does not offer the function to the model: only the program calls it.
+    pub fn for_program(mut self) -> Self {
+        self.for_program = true;
+        self
+    }
+
+    /// Whether only the program calls it.
+    pub fn is_for_program(&self) -> bool {
+        self.for_program
+    }
 }
 
 /// Declares a function whose schemas come from its Rust types.
@@ -186,7 +219,14 @@ where
             Ok(FnResult { result, state: answer.state })
         })
     });
-    LayerFunctionDecl { description: description.into(), input, output, given: false, execute: erased }
+    LayerFunctionDecl {
+        description: description.into(),
+        input,
+        output,
+        given: false,
+        for_program: false,
+        execute: erased,
+    }
 }
 
 /// Declares a function whose schemas are given as JSON; input and output are checked against them.
@@ -215,7 +255,14 @@ where
             Ok(answer)
         })
     });
-    LayerFunctionDecl { description: description.into(), input, output, given: true, execute: erased }
+    LayerFunctionDecl {
+        description: description.into(),
+        input,
+        output,
+        given: true,
+        for_program: false,
+        execute: erased,
+    }
 }
 
 /// The typed name of data of the layer `L`.
@@ -270,7 +317,7 @@ impl<L, I, O> LayerFunction<L, I, O> {
 
 impl<S> Clone for LayerProvides<S> {
     fn clone(&self) -> Self {
-        Self { entries: self.entries.clone() }
+        Self { entries: self.entries.clone(), one_tool: self.one_tool.clone() }
     }
 }
 
@@ -296,6 +343,7 @@ impl<S> Clone for LayerFunctionDecl<S> {
             input: self.input.clone(),
             output: self.output.clone(),
             given: self.given,
+            for_program: self.for_program,
             execute: self.execute.clone(),
         }
     }

@@ -53,6 +53,8 @@ pub struct LayerSpec {
     /// At most one layer of an engine may set this. Building an engine that also has a policy that cuts by the number of
     /// items fails, since that would remove what the layer kept.
     pub owns_history: bool,
+    /// Why the layer cannot be used, if it was made with an option that is not valid: the option, and what is wrong.
+    pub invalid: Option<(String, String)>,
 }
 
 impl LayerSpec {
@@ -74,7 +76,14 @@ impl LayerSpec {
             item_schemas: Vec::new(),
             speaks_for_others: false,
             owns_history: false,
+            invalid: None,
         }
+    }
+
+    /// Makes building a memory with this layer fail, because an option that it was made with is not valid.
+    pub fn refused(mut self, option: impl Into<String>, problem: impl Into<String>) -> Self {
+        self.invalid = Some((option.into(), problem.into()));
+        self
     }
 
     /// Makes this the only layer that decides which part of the past is shown.
@@ -157,6 +166,9 @@ impl LayerSpec {
         let refuse = |field: &str, problem: String| Err(SpecError::layer(self.id.as_str(), field, problem));
         if self.id.as_str().trim().is_empty() {
             return refuse("id", "is empty".into());
+        }
+        if let Some((option, problem)) = &self.invalid {
+            return refuse(option, problem.clone());
         }
         match self.budget {
             BudgetConfig::Range { min, max } if min > max => {
@@ -349,8 +361,8 @@ pub enum RecallMode {
     /// The model call waits for it.
     #[default]
     Atomic,
-    /// The last result is used, and a new one is computed in the background when the state or the conversation has
-    /// changed.
+    /// The last result is used, and a new one is computed in the background when the state or the newest user message
+    /// has changed; for a layer without a state, after every response.
     Eventual,
 }
 

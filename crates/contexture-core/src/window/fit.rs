@@ -62,12 +62,14 @@ struct Cutting<'a> {
     log: &'a ItemLog,
     shown: Vec<Shown>,
     user: Option<usize>,
+    /// The indices of system messages that are kept, in order.
+    system: Vec<usize>,
     shortened: Vec<(usize, Cut)>,
 }
 
 /// Reduces history to its limits. `shown` has no orphans; `user` is the index of the newest user message.
 ///
-/// That message is always kept, shortened if necessary. Items that layers put before everything else are kept as long as
+/// That message is always kept, shortened if necessary, and so are system messages. Items that layers put before everything else are kept as long as
 /// the goal has room for them. Of the rest, the newest steps are kept: the dropped part is always the older one, so that
 /// one position in the log describes it, and a call is dropped together with its output.
 pub(super) fn fit(
@@ -77,16 +79,18 @@ pub(super) fn fit(
     user: Option<usize>,
     limits: Limits,
 ) -> Fitted {
-    let mut cutting = Cutting { counter, log, shown, user, shortened: Vec::new() };
+    let system = (0..shown.len()).filter(|index| shown[*index].is_system() && Some(*index) != user).collect();
+    let mut cutting = Cutting { counter, log, shown, user, system, shortened: Vec::new() };
     if limits.shorten_first {
         cutting.shorten_large(limits);
     }
     let user_used = cutting.keep_user(limits);
+    let system_used = cutting.keep_system(limits.most.without(user_used).tokens / 2);
     let goal_tokens =
         limits.goal.tokens.max(user_used.tokens + limits.most.tokens.saturating_sub(user_used.tokens) / 2);
-    let goal = Room { tokens: goal_tokens, ..limits.goal }.without(user_used);
+    let goal = Room { tokens: goal_tokens, ..limits.goal }.without(user_used).without(system_used);
     let (preface, preface_end, preface_used) = cutting.keep_preface(goal);
-    let most = limits.most.without(user_used).without(preface_used);
+    let most = limits.most.without(user_used).without(system_used).without(preface_used);
     let first = cutting.keep_newest(preface_end, goal.without(preface_used), most);
     cutting.finish(preface..preface_end, first)
 }
@@ -114,7 +118,7 @@ impl Cutting<'_> {
             if total <= limits.goal.tokens {
                 return;
             }
-            if tokens > large && position.is_some() && Some(index) != self.user {
+            if tokens > large && position.is_some() && !self.is_kept(index) {
                 self.shorten(index, large / SHORTENED_PART);
                 total -= tokens - self.shown[index].tokens;
             }
@@ -149,6 +153,33 @@ impl Cutting<'_> {
         Room { tokens: self.shown[user].tokens, items: 1 }
     }
 
+    /// Whether it is kept wherever it is: the newest user message, or a system message.
+    fn is_kept(&self, index: usize) -> bool {
+        Some(index) == self.user || self.system.binary_search(&index).is_ok()
+    }
+
+    /// Reduces system messages to a size, all to a common length. If that is impossible, the oldest become items like
+    /// any other. They do not count as items.
+    fn keep_system(&mut self, tokens: u64) -> Room {
+        let sizes =
+            |cutting: &Self| cutting.system.iter().map(|index| cutting.shown[*index].tokens).collect::<Vec<_>>();
+        let most = usize::try_from(tokens / LEAST_ITEM_TOKENS).unwrap_or(usize::MAX);
+        if sizes(self).iter().sum::<u64>() > tokens {
+            self.system.drain(..self.system.len().saturating_sub(most));
+            let length = common_length(&sizes(self), tokens).unwrap_or(LEAST_ITEM_TOKENS);
+            for index in self.system.clone() {
+                if self.shown[index].tokens > length {
+                    self.shorten(index, length);
+                }
+            }
+        }
+        while sizes(self).iter().sum::<u64>() > tokens {
+            // Something in it cannot be shortened.
+            self.system.remove(0);
+        }
+        Room { tokens: sizes(self).iter().sum(), items: 0 }
+    }
+
     /// Items that layers put before everything else: the index of the first that is kept, their end, their size.
     fn keep_preface(&self, goal: Room) -> (usize, usize, Room) {
         let is_preface = |(index, shown): &(usize, &Shown)| {
@@ -177,7 +208,7 @@ impl Cutting<'_> {
         for index in (preface_end..self.shown.len()).rev() {
             let own = self.shown[index].tokens;
             match partners[index] {
-                _ if Some(index) == self.user => {}
+                _ if self.is_kept(index) => {}
                 // An output is kept or dropped with its call.
                 Some(call) if call < index => {}
                 Some(output) => {
@@ -204,21 +235,16 @@ impl Cutting<'_> {
 
     /// Shortens everything from an index on to a common length so that it fits; `false` if that is impossible.
     fn shrink(&mut self, first: usize, partners: &[Option<usize>], used: Room, most: Room) -> bool {
-        let stays = |index: &usize| Some(*index) != self.user && partners[*index].is_none_or(|other| other >= first);
+        let stays = |index: &usize| !self.is_kept(*index) && partners[*index].is_none_or(|other| other >= first);
         let members: Vec<usize> = (first..self.shown.len()).filter(stays).collect();
-        let total_at = |cap: u64| members.iter().map(|index| self.shown[*index].tokens.min(cap)).sum::<u64>();
-        if used.items > most.items || total_at(LEAST_ITEM_TOKENS) > most.tokens {
+        let sizes: Vec<u64> = members.iter().map(|index| self.shown[*index].tokens).collect();
+        let Some(length) = common_length(&sizes, most.tokens).filter(|_| used.items <= most.items) else {
             return false;
-        }
-        let (mut low, mut high) = (LEAST_ITEM_TOKENS, most.tokens.max(LEAST_ITEM_TOKENS));
-        while low < high {
-            let middle = high - (high - low) / 2;
-            if total_at(middle) <= most.tokens { low = middle } else { high = middle - 1 }
-        }
+        };
         let before = (self.shown.clone(), self.shortened.clone());
         for index in &members {
-            if self.shown[*index].tokens > low {
-                self.shorten(*index, low);
+            if self.shown[*index].tokens > length {
+                self.shorten(*index, length);
             }
         }
         let fits = members.iter().map(|index| self.shown[*index].tokens).sum::<u64>() <= most.tokens;
@@ -234,16 +260,31 @@ impl Cutting<'_> {
         let partners = partners(&self.shown);
         let stays = |index: usize| {
             preface.contains(&index)
-                || Some(index) == self.user
+                || self.is_kept(index)
                 || index >= first && partners[index].is_none_or(|other| other >= first)
         };
         let end = self.shown.iter().filter_map(|shown| shown.position).max().map_or(0, |last| last + 1);
-        let kept = self.shown.into_iter().enumerate().filter(|(index, _)| stays(*index));
+        let stays: Vec<bool> = (0..self.shown.len()).map(stays).collect();
+        let kept = self.shown.into_iter().enumerate().filter(|(index, _)| stays[*index]);
         let (indices, shown): (Vec<usize>, Vec<Shown>) = kept.unzip();
-        let logged = indices.iter().zip(&shown).filter(|(index, _)| Some(**index) != self.user);
+        let logged = indices.iter().zip(&shown).filter(|(index, _)| **index >= first && Some(**index) != self.user);
         let start = logged.filter_map(|(_, shown)| shown.position).next().unwrap_or(end);
         Fitted { shown, start, shortened: self.shortened }
     }
+}
+
+/// The length to which items are cut so that together they have at most so many tokens; `None` if that is impossible.
+fn common_length(sizes: &[u64], tokens: u64) -> Option<u64> {
+    let total_at = |length: u64| sizes.iter().map(|size| (*size).min(length)).sum::<u64>();
+    if total_at(LEAST_ITEM_TOKENS) > tokens {
+        return None;
+    }
+    let (mut low, mut high) = (LEAST_ITEM_TOKENS, tokens.max(LEAST_ITEM_TOKENS));
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if total_at(middle) <= tokens { low = middle } else { high = middle - 1 }
+    }
+    Some(low)
 }
 
 /// The items before which history may be cut: not between reasoning and the message or call directly after it, since

@@ -25,7 +25,8 @@ pub(super) struct Folded {
 
 /// Whether history can be shown as it is.
 pub(super) fn fits(policy: &ProjectionPolicy, shown: &[Shown], room: u64) -> bool {
-    shown.len() <= most_items(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
+    let items = shown.iter().filter(|shown| !shown.is_system()).count();
+    items <= most_items(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
 }
 
 /// How many items of history are shown at least, once there are so many.
@@ -93,7 +94,10 @@ impl Epoch {
             self.kept_user = log.newest_user().filter(|user| *user < self.start);
         }
         let (start, user) = (self.start, self.kept_user);
-        let stays = |position: usize| position >= start || Some(position) == user;
+        let system = shown.iter().filter(|shown| shown.is_system()).filter_map(|shown| shown.position);
+        self.kept_system = system.filter(|position| *position < start).collect();
+        let stays =
+            |position: usize| position >= start || Some(position) == user || self.kept_system.contains(&position);
         self.shortened.retain(|position, _| stays(*position));
         for (position, cut) in shortened.into_iter().filter(|(position, _)| stays(*position)) {
             self.shortened.insert(position, cut);

@@ -11,17 +11,19 @@ const MIN_USER_TOKENS: u64 = 24;
 
 /// The room for all bands after system, tools and response.
 pub(super) fn available(input: &WindowInput<'_>) -> Result<u64, Error> {
-    let mut available = input.policy.token_budget;
-    let taken = [
+    let budget = input.policy.token_budget;
+    let mut available = budget;
+    let parts = [
         ("token_budget", 0),
         ("response_reserve", input.policy.response_reserve),
         ("system", input.system_tokens),
         ("tools", input.tools_tokens),
     ];
-    for (field, tokens) in taken {
+    for (field, tokens) in parts {
         available = available.saturating_sub(tokens);
         if available < MIN_WINDOW_TOKENS {
-            return Err(Error::NoRoom { field, available, needed: MIN_WINDOW_TOKENS });
+            let taken = if field == "token_budget" { budget } else { tokens };
+            return Err(Error::NoRoom { field, taken, available, needed: MIN_WINDOW_TOKENS });
         }
     }
     Ok(available)

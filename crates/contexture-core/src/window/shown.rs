@@ -19,6 +19,13 @@ pub(super) struct Shown {
     pub(super) position: Option<usize>,
 }
 
+impl Shown {
+    /// Whether it is a system message of the log, which is kept when the items around it are dropped.
+    pub(super) fn is_system(&self) -> bool {
+        self.position.is_some() && self.item.is_message_of(Role::System)
+    }
+}
+
 /// A cache of the last window. Results do not depend on it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of the workspace that it may depend on, from the bottom up. A crate uses only those above
 /// it in this list, so there is no circle and nothing that points up.
-const CRATES: [(&str, &[&str]); 11] = [
+const CRATES: [(&str, &[&str]); 12] = [
     ("contexture-core", &[]),
     ("contexture-text", &["contexture-core"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
@@ -28,11 +28,19 @@ const CRATES: [(&str, &[&str]); 11] = [
             "contexture-wire",
         ],
     ),
-    ("contexture-gateway", &["contexture", "contexture-core"]),
+    ("contexture-gateway", &["contexture", "contexture-core", "contexture-text"]),
     ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
+    ("contexture-measure", &["contexture"]),
     (
         "contexture-cli",
-        &["contexture", "contexture-core", "contexture-gateway", "contexture-inspect", "contexture-text"],
+        &[
+            "contexture",
+            "contexture-core",
+            "contexture-gateway",
+            "contexture-inspect",
+            "contexture-measure",
+            "contexture-text",
+        ],
     ),
 ];
 

@@ -11,7 +11,7 @@ use contexture_core::{Execution, MemoryConfig, Slot, memory};
 use futures_util::future::pending;
 use serde_json::json;
 
-use crate::kit::{Diary, settle, timed};
+use crate::kit::{Diary, FnTool, settle, timed};
 
 fn spec(scope: MemoryScope) -> LayerSpec {
     LayerSpec::new("facts", Slot::ENTITY, scope).with_recall_mode(RecallMode::Eventual).with_placement(Placement::Live)
@@ -200,7 +200,9 @@ async fn a_layer_is_recalled_again_only_when_something_changed() {
     let mut execution = engine.execution("thread").start().await.unwrap();
     assert_eq!(asked().await, 1);
     execution.turn("hello").await.unwrap();
-    assert_eq!(asked().await, 1, "the conversation has gone on");
+    assert_eq!(asked().await, 1, "the query is another one");
+    execution.turn("hello").await.unwrap();
+    assert_eq!(asked().await, 0, "neither the query nor the state has changed");
     execution.memory().call_json("facts/tell", json!("one")).await.unwrap();
     assert_eq!(asked().await, 1, "the state is another one");
     execution.memory().call_json("facts/tell", json!("one")).await.unwrap();
@@ -212,6 +214,44 @@ async fn a_layer_is_recalled_again_only_when_something_changed() {
     assert_eq!(asked().await, 0, "the answer is served");
     next.resume().await.unwrap();
     assert_eq!(asked().await, 1);
+}
+
+/// A turn of several steps has several responses, and after each of them the layers could be recalled.
+#[tokio::test]
+async fn a_response_alone_leads_to_no_recall_of_a_layer_with_a_state() {
+    let diary = Diary::new();
+    let (noted, followed) = (diary.clone(), diary.clone());
+    let steady = layer::<u32>(spec(MemoryScope::Thread))
+        .init(|_| async { Ok(InitResult { state: 1 }) })
+        .recall(move |_| {
+            noted.note("steady");
+            async { Ok("here".into()) }
+        })
+        .build();
+    let counting = layer::<u32>(LayerSpec { id: "counting".into(), ..spec(MemoryScope::Thread) })
+        .recall(move |params| {
+            followed.note(format!("counting {}", *params.state));
+            async { Ok("here".into()) }
+        })
+        .store(|params| async move { Ok(StoreResult::set(*params.state + 1)) })
+        .build();
+    let model = ScriptedModel::new().calls("look", "{}").calls("look", "{}").says("done");
+    let look = FnTool("look", |_| async {
+        settle().await;
+        Ok("nothing".to_owned())
+    });
+    let engine = built(standing(memory((steady, counting))).tool(look), &model);
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    settle().await;
+    execution.turn("hello").await.unwrap();
+    settle().await;
+    let mut noted = diary.take();
+    noted.sort();
+    let counted = ["counting 0", "counting 1", "counting 2", "counting 3"];
+    assert_eq!(noted, [&counted[..], &["steady", "steady"]].concat(), "once when it began, once for the new query");
+    execution.turn("hello").await.unwrap();
+    settle().await;
+    assert_eq!(diary.take(), ["counting 4"]);
 }
 
 #[tokio::test]

@@ -318,6 +318,90 @@ async fn aborting_a_parent_aborts_its_children() {
     }
 }
 
+/// A layer that notes which of its last hooks run, and in which execution.
+fn last_words(diary: &Diary) -> ClosureLayer<u32> {
+    let (completed, disposed) = (diary.clone(), diary.clone());
+    layer::<u32>(spec("noting", 1))
+        .init(|_| async { Ok(InitResult { state: 7 }) })
+        .on_spawn(
+            |params| async move { Ok(SpawnResult { child_state: Some(*params.parent_state + 1), items: vec![] }) },
+        )
+        .on_complete(move |params| {
+            completed.note(format!("complete {} {:?}", *params.state, params.outcome));
+            async { Ok(CompleteResult::keep()) }
+        })
+        .dispose(move |params| {
+            disposed.note(format!("dispose {}", *params.state));
+            async { Ok(()) }
+        })
+        .build()
+}
+
+#[tokio::test]
+async fn children_that_are_still_held_end_with_their_aborted_parent() {
+    for is_dropped in [false, true] {
+        let diary = Diary::new();
+        let engine = engine(memory((last_words(&diary),))).model(ScriptedModel::new()).build().unwrap();
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        let mut child = execution.spawn().await.unwrap();
+        child.turn("hello").await.unwrap();
+        let grandchild = child.spawn().await.unwrap();
+        let gone = execution.spawn().await.unwrap();
+        gone.complete().await.unwrap();
+        assert_eq!(diary.take(), ["complete 8 Success", "dispose 8"]);
+        if is_dropped {
+            drop(execution);
+            settle().await;
+        } else {
+            execution.abort().await.unwrap();
+        }
+        let expected =
+            ["complete 9 Aborted", "dispose 9", "complete 8 Aborted", "dispose 8", "complete 7 Aborted", "dispose 7"];
+        assert_eq!(diary.take(), expected, "dropped: {is_dropped}");
+        assert!(matches!(child.turn("more").await, Err(Error::Aborted)));
+        assert!(matches!(child.spawn().await, Err(Error::Aborted)));
+        assert!(matches!(child.complete().await, Err(Error::Aborted)));
+        assert!(grandchild.abort().await.is_ok());
+        settle().await;
+        assert_eq!(diary.take(), [""; 0], "no hook runs twice");
+    }
+}
+
+/// The child's own turn waits for a tool, and nobody polls it while the parent is aborted.
+#[tokio::test]
+async fn a_child_in_the_middle_of_a_turn_ends_with_its_aborted_parent() {
+    let diary = Diary::new();
+    let model = ScriptedModel::new().calls("wait", "{}");
+    let builder = engine(memory((last_words(&diary),))).model(model).tool(FnTool("wait", |_| std::future::pending()));
+    let engine = builder.build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let mut child = execution.spawn().await.unwrap();
+    {
+        let mut turn = std::pin::pin!(child.turn("go"));
+        for _ in 0..100 {
+            assert!(futures_util::FutureExt::now_or_never(turn.as_mut()).is_none());
+        }
+        execution.abort().await.unwrap();
+        assert_eq!(diary.take(), ["complete 8 Aborted", "dispose 8", "complete 7 Aborted", "dispose 7"]);
+        assert!(matches!(turn.await, Err(Error::Aborted)));
+    }
+    drop(child);
+    settle().await;
+    assert_eq!(diary.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn children_outlive_a_parent_that_ends_otherwise() {
+    let diary = Diary::new();
+    let engine = engine(memory((last_words(&diary),))).model(ScriptedModel::new()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let mut child = execution.spawn().await.unwrap();
+    execution.complete().await.unwrap();
+    child.turn("hello").await.unwrap();
+    child.complete().await.unwrap();
+    assert_eq!(diary.take(), ["complete 7 Success", "dispose 7", "complete 8 Success", "dispose 8"]);
+}
+
 #[tokio::test]
 async fn a_joined_child_leaves_nothing_of_its_own_in_the_store() {
     let store = Arc::new(MemoryStore::new());

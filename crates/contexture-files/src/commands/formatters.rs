@@ -1,84 +1,7 @@
 //! Programs that reformat files, and the files that they may change.
 
+use super::table::{self, Action, Does, Formatting};
 use crate::path::last_part;
-
-/// A program that rewrites files.
-pub struct Formatter {
-    /// The words that it begins with.
-    pub words: &'static [&'static str],
-    /// Options of which one is required for it to write; empty if it always writes.
-    pub needs: &'static [&'static str],
-    /// The extensions of the files that it rewrites by default; empty for all.
-    pub extensions: &'static [&'static str],
-    /// Whether it rewrites only the files that are named, if any are.
-    pub only_named: bool,
-    /// Whether what it changes is near to what it dislikes, as with one that only lays out the text.
-    pub is_local: bool,
-}
-
-impl Formatter {
-    /// A name that is the same for all ways to start it.
-    pub fn family(&self) -> String {
-        match self.words {
-            ["go", "fmt"] => "gofmt".to_owned(),
-            ["cargo", "fmt"] => "rustfmt".to_owned(),
-            words => words.join(" "),
-        }
-    }
-}
-
-/// A formatter that rewrites the files that are named.
-const fn formats(
-    words: &'static [&'static str],
-    needs: &'static [&'static str],
-    extensions: &'static [&'static str],
-) -> Formatter {
-    Formatter { words, needs, extensions, only_named: true, is_local: true }
-}
-
-/// One that also changes what the text means, anywhere in a file.
-const fn fixes(
-    words: &'static [&'static str],
-    needs: &'static [&'static str],
-    extensions: &'static [&'static str],
-) -> Formatter {
-    Formatter { words, needs, extensions, only_named: true, is_local: false }
-}
-
-/// A formatter that follows references from file to file, or takes packages.
-const fn roams(words: &'static [&'static str], extensions: &'static [&'static str]) -> Formatter {
-    Formatter { words, needs: &[], extensions, only_named: false, is_local: true }
-}
-
-/// Formatters, and the files that they may change.
-pub const FORMATTERS: &[Formatter] = &[
-    fixes(&["autopep8"], &["-i", "--in-place"], &["py", "pyi"]),
-    fixes(&["biome", "check"], &["--write", "--fix", "--apply"], &[]),
-    formats(&["biome", "format"], &["--write", "--fix"], &[]),
-    fixes(&["biome", "lint"], &["--write", "--fix", "--apply"], &[]),
-    formats(&["black"], &[], &["py", "pyi", "ipynb"]),
-    roams(&["cargo", "fmt"], &["rs"]),
-    formats(&["clang-format"], &["-i"], &[]),
-    formats(&["dart", "format"], &[], &["dart"]),
-    fixes(&["eslint"], &["--fix"], &[]),
-    roams(&["go", "fmt"], &["go"]),
-    formats(&["gofmt"], &["-w"], &["go"]),
-    formats(&["gofumpt"], &["-w"], &["go"]),
-    fixes(&["goimports"], &["-w"], &["go"]),
-    fixes(&["isort"], &[], &["py", "pyi"]),
-    formats(&["mix", "format"], &[], &["ex", "exs", "heex"]),
-    formats(&["prettier"], &["--write", "-w"], &[]),
-    fixes(&["ruff", "check"], &["--fix"], &["py", "pyi", "ipynb"]),
-    formats(&["ruff", "format"], &[], &["py", "pyi", "ipynb"]),
-    roams(&["rustfmt"], &["rs"]),
-    formats(&["shfmt"], &["-w"], &[]),
-    formats(&["stylua"], &[], &["lua"]),
-    formats(&["swiftformat"], &[], &["swift"]),
-    formats(&["taplo", "fmt"], &[], &["toml"]),
-    formats(&["terraform", "fmt"], &[], &["tf", "tfvars", "hcl"]),
-    formats(&["yapf"], &["-i", "--in-place"], &["py", "pyi"]),
-    formats(&["zig", "fmt"], &[], &["zig", "zon"]),
-];
 
 /// Parts of options that may name more files.
 const NAMING: [&str; 4] = ["file", "out", "dir", "path"];
@@ -92,20 +15,44 @@ pub(super) enum Reach<'a> {
     Named(Vec<(&'a str, &'static [&'static str])>),
 }
 
-/// Whether a command is a formatter that writes.
-pub(super) fn writes(words: &[&str]) -> bool {
-    formatter_of(words).is_some()
+/// What a formatter does on a command line.
+pub(super) struct Formatted<'a> {
+    /// A name that is the same for all ways to start the formatter.
+    pub(super) family: String,
+    /// Whether what it changes is near to what it dislikes.
+    pub(super) is_local: bool,
+    /// The files that it may change.
+    pub(super) reach: Reach<'a>,
 }
 
-fn formatter_of(words: &[&str]) -> Option<&'static Formatter> {
-    let needed = |needs: &[&str]| needs.is_empty() || words.iter().any(|word| needs.contains(word));
-    FORMATTERS.iter().find(|formatter| words.starts_with(formatter.words) && needed(formatter.needs))
+/// Whether a command is a formatter that writes.
+pub(super) fn writes(words: &[&str]) -> bool {
+    formatting(words).is_some()
+}
+
+fn formatting(words: &[&str]) -> Option<(&'static Action, Formatting)> {
+    let action = table::action(words, |action| matches!(action.does, Does::Formats(_)))?;
+    match action.does {
+        Does::Formats(formatting) => Some((action, formatting)),
+        _ => None,
+    }
+}
+
+/// A name that is the same for all ways to start a formatter.
+fn family(program: &str, action: &str) -> String {
+    match (program, action) {
+        ("go", "fmt") => "gofmt".to_owned(),
+        ("cargo", "fmt") => "rustfmt".to_owned(),
+        (program, "") => program.to_owned(),
+        (program, action) => format!("{program} {action}"),
+    }
 }
 
 /// Returns which files a command may change, if it is a formatter.
-pub(super) fn reach<'a>(words: &[&'a str]) -> Option<(&'static Formatter, Reach<'a>)> {
-    let formatter = formatter_of(words)?;
-    let arguments = &words[formatter.words.len()..];
+pub(super) fn formatted<'a>(words: &[&'a str]) -> Option<Formatted<'a>> {
+    let (action, formatting) = formatting(words)?;
+    let of = |reach| Some(Formatted { family: family(words[0], action.words), is_local: formatting.is_local, reach });
+    let arguments = &words[1 + action.len()..];
     let is_option = |word: &&&str| word.starts_with('-');
     if arguments.iter().filter(is_option).any(|word| NAMING.iter().any(|part| word.contains(part))) {
         return None;
@@ -113,13 +60,13 @@ pub(super) fn reach<'a>(words: &[&'a str]) -> Option<(&'static Formatter, Reach<
     let named: Vec<&str> = arguments.iter().filter(|word| !is_option(word)).copied().collect();
     // Patterns are expanded by the formatter itself.
     let is_plain = |word: &&str| !word.contains(['*', '?', '[', '{', '!', '@', '\\']);
-    if formatter.only_named && !named.is_empty() && named.iter().all(is_plain) {
+    if formatting.only_named && !named.is_empty() && named.iter().all(is_plain) {
         // A directory may also contain files of other kinds.
         let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
-        let limits = |word: &str| if is_directory(word) { formatter.extensions } else { &[] };
-        return Some((formatter, Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect())));
+        let limits = |word: &str| if is_directory(word) { formatting.extensions } else { &[] };
+        return of(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
     }
-    Some((formatter, Reach::Kinds(formatter.extensions)))
+    of(Reach::Kinds(formatting.extensions))
 }
 
 #[cfg(test)]
@@ -128,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_formatter_reaches_what_it_is_told_to() {
-        let of = |line: &'static str| Some(reach(&line.split(' ').collect::<Vec<_>>())?.1);
+        let of = |line: &'static str| Some(formatted(&line.split(' ').collect::<Vec<_>>())?.reach);
         let named = |names: &[&'static str]| Some(Reach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
         assert_eq!(of("gofmt -w a.go b.go"), named(&["a.go", "b.go"]));
         assert_eq!(of("prettier --write src"), named(&["src"]));

@@ -1,7 +1,8 @@
 //! What `git` does to the files of a work tree.
 
 use super::copies::{Way, copied, removed};
-use super::tables::{GIT_APART, GIT_READ_ONLY, GIT_UNLESS};
+use super::options::GIT_UNLESS;
+use super::table::{Does, acts};
 use super::{Effects, everything, is_presumed, reach, told};
 use crate::observation::Observation;
 use crate::path::Directory;
@@ -68,7 +69,7 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let Some((action, rest, is_here)) = action(command) else { return all() };
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
-    if GIT_READ_ONLY.contains(&action) {
+    if acts(&["git", action], Does::Reads) {
         // Options may be abbreviated as long as they are unambiguous.
         let is_short = |option: &str, text: &str| text.len() > 3 && text.starts_with("--") && option.starts_with(text);
         let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
@@ -124,9 +125,9 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
 
 /// Whether an action changes nothing but the repository, and is given no option that writes a file or runs a program.
 fn is_apart(action: &str, words: &[&str]) -> bool {
-    let line: Vec<&str> = [action].into_iter().chain(words.iter().copied()).collect();
+    let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
     let writes = |word: &&str| GIT_UNLESS.iter().any(|option| word.starts_with(option)) || word.starts_with("--e");
-    GIT_APART.iter().any(|begin| line.starts_with(begin)) && !words.iter().any(writes)
+    acts(&line, Does::ChangesRepository) && !words.iter().any(writes)
 }
 
 /// What `stash push -- FILES` changes.

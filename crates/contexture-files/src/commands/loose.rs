@@ -1,7 +1,6 @@
 //! Words that the shell changes before a command gets them, and what they may become.
 
-use super::tables::READ_ONLY;
-use super::{Effects, of_words};
+use super::{Effects, of_words, reading};
 use crate::path::Directory;
 use crate::shell::{Expands, Simple, Word};
 
@@ -32,8 +31,7 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
         }
     }
     // What only reads does so whatever it is given, but for options that nobody wrote.
-    let is_reading = READ_ONLY.iter().any(|entry| Some(entry.name) == command.program());
-    let is_certain = is_reading
+    let is_certain = reading(command).is_some()
         || command.arguments().iter().all(|word| match word.expands {
             Expands::Never => true,
             // Names of files that begin with what is written.

@@ -1,6 +1,7 @@
 //! What a pipeline prints: lines of a file, a known text, hits of a search, or something unknown.
 
 use super::sed::{Ranges, Sed};
+use super::table::{Filter, Output, Trait, row};
 use super::{git, text};
 use crate::mentions::looks_like_file;
 use crate::numbering::line_number;
@@ -73,10 +74,7 @@ pub(crate) fn of_pipeline(commands: &[Simple], directory: &Directory) -> Prints 
     prints
 }
 
-/// Programs that print nothing on success, unless an option asks for it.
-const SILENT: [&str; 12] = ["cd", "mkdir", "rm", "cp", "mv", "touch", "true", ":", "chmod", "ln", "sleep", "rmdir"];
-
-/// Letters of options with which they print nothing.
+/// Letters of options with which programs that print nothing still do not.
 const SILENT_LETTERS: &str = "frRpadnmstuTLHP";
 
 /// Whether such a program still prints nothing with an argument.
@@ -86,13 +84,6 @@ fn keeps_silent(word: &&str) -> bool {
         None => word.strip_prefix('-').is_none_or(|letters| letters.chars().all(|c| SILENT_LETTERS.contains(c))),
     }
 }
-
-/// Programs that begin every error message with their name.
-const NAMED_COMPLAINTS: [&str; 36] = [
-    ":", "[", "basename", "cat", "cd", "chmod", "cp", "cut", "date", "diff", "dirname", "echo", "egrep", "fgrep",
-    "find", "grep", "head", "ln", "ls", "mkdir", "mv", "nl", "printf", "pwd", "rev", "rm", "rmdir", "sed", "sort",
-    "tac", "tail", "tee", "test", "touch", "tr", "wc",
-];
 
 /// Whether a pipeline's output is not shown, except for error messages that begin with a program's name.
 fn is_silenced(commands: &[Simple]) -> bool {
@@ -113,7 +104,7 @@ fn is_silenced(commands: &[Simple]) -> bool {
         output
             && (errors
                 || command.words.is_empty()
-                || command.program().is_some_and(|program| NAMED_COMPLAINTS.contains(&program)))
+                || command.program().is_some_and(|program| row(program).has(Trait::NamesItself)))
     })
 }
 
@@ -130,27 +121,28 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
     };
     let Some(arguments) = command.plain_arguments() else { return Prints::Unknown };
     let is_plain = arguments.iter().all(|word| !word.starts_with(['-', '+']));
-    let shown = match program {
+    let nothing_if = |is_silent: bool| if is_silent { Prints::Nothing } else { looked() };
+    let shown = match row(program).prints {
         _ if has_input => None,
-        "cat" | "nl" => concatenated(program, &arguments),
-        "head" | "tail" => ends(program, &arguments),
-        "sed" => match Sed::printed(command) {
+        Output::Unknown => None,
+        Output::Whole => concatenated(program, &arguments),
+        Output::Ends => ends(program, &arguments),
+        Output::Sed => match Sed::printed(command) {
             Some((Some(path), ranges)) => Some((path, Part::Ranges(ranges), false)),
             _ if Sed::is_silent(command) => return Prints::Nothing,
             _ => None,
         },
-        "grep" | "egrep" | "fgrep" | "rg" => return searched(program, &arguments, directory).unwrap_or_else(looked),
-        "git" => return of_git(command),
-        "cd" if arguments.first() == Some(&"-") => return Prints::Unknown,
+        Output::Hits => return searched(program, &arguments, directory).unwrap_or_else(looked),
+        Output::Git => return of_git(command),
+        Output::Directory if arguments.first() == Some(&"-") => return Prints::Unknown,
         // With these, each command may be printed before it runs.
-        "set" if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
+        Output::Settings if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
         // Without a name, `set` lists options.
-        "set" if arguments.last().is_some_and(|word| word.len() > 1 && !word.ends_with('o')) => {
-            return Prints::Nothing;
+        Output::Settings => {
+            return nothing_if(arguments.last().is_some_and(|word| word.len() > 1 && !word.ends_with('o')));
         }
-        "export" if !arguments.is_empty() && is_plain => return Prints::Nothing,
-        program if SILENT.contains(&program) && arguments.iter().all(keeps_silent) => return Prints::Nothing,
-        _ => None,
+        Output::Variables => return nothing_if(!arguments.is_empty() && is_plain),
+        Output::Nothing | Output::Directory => return nothing_if(arguments.iter().all(keeps_silent)),
     };
     let Some((path, part, is_numbered)) = shown else { return looked() };
     match directory.place(path).filter(|_| path != "-" && !is_device(path)) {
@@ -159,15 +151,9 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
     }
 }
 
-/// Programs whose operands are files that they show something of.
-const READERS: [&str; 16] = [
-    "cat", "head", "tail", "sed", "nl", "grep", "egrep", "fgrep", "rg", "less", "more", "bat", "awk", "cut", "tac",
-    "sort",
-];
-
 /// The files that a command looks at, if they are written out.
 pub(crate) fn looked_at(command: &Simple, directory: &Directory) -> Vec<String> {
-    if !command.program().is_some_and(|program| READERS.contains(&program)) {
+    if !command.program().is_some_and(|program| row(program).has(Trait::ShowsOperands)) {
         return Vec::new();
     }
     let operands = command.arguments().iter().filter_map(|word| word.plain());
@@ -301,25 +287,23 @@ fn of_git(command: &Simple) -> Prints {
 fn filtered(prints: Prints, filter: &Simple) -> Prints {
     let Some(arguments) = filter.plain_arguments() else { return unshaped(prints) };
     let program = filter.program().unwrap_or_default();
-    match (prints, program) {
-        (prints @ Prints::File(_), "cat") if arguments.is_empty() => prints,
-        (Prints::File(shown), "head" | "tail" | "sed") => narrowed(shown, program, filter, &arguments),
-        (prints @ (Prints::Hits(_) | Prints::Diff), "head" | "tail")
+    match (prints, row(program).filters) {
+        (prints @ Prints::File(_), Filter::Passes) if arguments.is_empty() => prints,
+        (Prints::File(shown), Filter::Ends | Filter::Sed) => narrowed(shown, program, filter, &arguments),
+        (prints @ (Prints::Hits(_) | Prints::Diff), Filter::Ends)
             if count_of(&arguments).is_some_and(|(_, files)| files.is_empty()) =>
         {
             prints
         }
         // With an operand they would print another file.
-        (prints @ Prints::Hits(_), "sort" | "cat") if arguments.is_empty() => prints,
-        (prints @ Prints::Hits(_), "grep") if matches!(arguments.as_slice(), [word] if !word.starts_with('-')) => {
-            prints
-        }
-        (prints @ Prints::Hits(_), "grep")
-            if matches!(arguments.as_slice(), ["-v" | "-i" | "-E" | "-F" | "-vE" | "-iE", _]) =>
+        (prints @ Prints::Hits(_), Filter::Sorts | Filter::Passes) if arguments.is_empty() => prints,
+        (prints @ Prints::Hits(_), Filter::Greps)
+            if matches!(arguments.as_slice(), [word] if !word.starts_with('-'))
+                || matches!(arguments.as_slice(), ["-v" | "-i" | "-E" | "-F" | "-vE" | "-iE", _]) =>
         {
             prints
         }
-        (prints @ Prints::Diff, "sed" | "grep") => prints,
+        (prints @ Prints::Diff, Filter::Sed | Filter::Greps) => prints,
         (Prints::Nothing, _) => Prints::Unknown,
         (prints, _) => unshaped(prints),
     }

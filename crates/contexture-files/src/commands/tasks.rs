@@ -2,13 +2,8 @@
 //! a program, requests to another machine.
 
 use super::asks_to_write;
+use super::table::{Runs, Trait, row};
 use crate::dialect::guess::CHANGING;
-
-/// Programs that run the tasks of a project by name.
-pub const RUNNERS: &[&str] = &[
-    "bun", "composer", "deno", "gradle", "gradlew", "gulp", "hatch", "invoke", "just", "lerna", "mage", "mise", "moon",
-    "mvn", "mvnw", "nox", "npm", "nx", "pdm", "pixi", "pnpm", "poe", "rake", "sbt", "task", "tox", "turbo", "yarn",
-];
 
 /// Words before the name of a task.
 const LEADS: &[&str] = &["run", "run-script", "task", "workspaces", "foreach", "r"];
@@ -78,7 +73,7 @@ pub const CHANGING_TASKS: &[&str] = &[
 /// Whether a command runs a task of the project that is presumed not to change sources.
 pub(super) fn is_looking_task(words: &[&str]) -> bool {
     let [program, rest @ ..] = words else { return false };
-    if !RUNNERS.contains(&program.trim_start_matches("./")) || rest.iter().any(|word| is_request_to_write(word)) {
+    if row(program.trim_start_matches("./")).runs != Runs::Tasks || rest.iter().any(|word| is_request_to_write(word)) {
         return false;
     }
     let mut rest = rest.iter();
@@ -107,15 +102,6 @@ fn is_looking(task: &str) -> bool {
         && !parts().any(|part| CHANGING_TASKS.contains(&part.as_str()))
 }
 
-/// Programs that run what they are given, or write where they are told to: a word after them is a script or a file.
-pub(super) const RUN_ANYTHING: &[&str] = &[
-    ".", "ash", "bash", "bzip2", "chroot", "cp", "csplit", "dash", "dd", "doas", "ed", "emacs", "env", "eval", "ex",
-    "exec", "expect", "gunzip", "gzip", "install", "ksh", "lua", "mv", "nano", "nc", "node", "nvim", "parallel",
-    "patch", "perl", "php", "python", "python2", "python3", "rm", "rsync", "ruby", "scp", "sh", "source", "split",
-    "su", "sudo", "tar", "tclsh", "ts-node", "tsx", "unzip", "vi", "vim", "watch", "wget", "xargs", "xz", "zip", "zsh",
-    "zstd",
-];
-
 /// Words that ask a program for something that it knows.
 pub const QUESTIONS: &[&str] = &[
     "describe", "doctor", "help", "info", "inspect", "list", "logs", "ls", "outdated", "ps", "search", "show",
@@ -127,7 +113,7 @@ pub(super) fn is_question(words: &[&str]) -> bool {
     let [program, rest @ ..] = words else { return false };
     // A program of the project may do anything.
     if program.contains('/')
-        || RUN_ANYTHING.contains(program)
+        || row(program).runs == Runs::Anything
         || rest.iter().any(|word| is_request_to_write(word) || names_output(word))
     {
         return false;
@@ -149,14 +135,11 @@ fn names_output(word: &str) -> bool {
     word.starts_with("-o") || word.starts_with("--out") || word.starts_with("--log") || word.starts_with("--save")
 }
 
-/// Shells, which hand an option to a script that may do anything with it.
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "ash", ".", "source", "eval", "exec", "sudo", "env"];
-
 /// Whether a command only asks a program how it is used.
 pub(super) fn is_help(words: &[&str]) -> bool {
     let [program, .., last] = words else { return false };
     let is_script = program.contains('/') && program.rsplit('/').next().is_some_and(|name| name.contains('.'));
-    matches!(*last, "--help" | "--version") && !SHELLS.contains(program) && !is_script
+    matches!(*last, "--help" | "--version") && !row(program).has(Trait::HandsOnOptions) && !is_script
 }
 
 /// Whether a command runs on another machine, or talks to one: `ssh`, `kubectl exec` and the like.

@@ -3,7 +3,8 @@
 //! That holds for a program that is told what to work on. One that runs what it is given, whose words say that it
 //! changes something, or that is itself a script of the project may change any file.
 
-use super::tasks::{CHANGING_TASKS, RUN_ANYTHING, RUNNERS};
+use super::table::{Runs, row};
+use super::tasks::CHANGING_TASKS;
 use super::{Effects, asks_to_write, may_link, told};
 use crate::dialect::guess::{CHANGING, PROJECT_CHANGING};
 use crate::model::named_places;
@@ -51,10 +52,6 @@ pub const CHANGERS: &[&str] = &[
     "scaffold",
     "update",
 ];
-
-/// Programs that let another agent work, which may change any file.
-pub const AGENTS: &[&str] =
-    &["aider", "amp", "claude", "codex", "copilot", "cursor-agent", "gemini", "goose", "opencode", "qwen"];
 
 /// Endings of scripts.
 const SCRIPTS: &[&str] = &["bat", "bash", "cmd", "js", "mjs", "php", "pl", "ps1", "py", "rb", "sh", "ts", "zsh"];
@@ -151,11 +148,9 @@ fn is_script(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| SCRIPTS.contains(&ending))
 }
 
-/// Programs that do something to files when another one runs them.
-const WORKERS: &[&str] = &["awk", "busybox", "cargo", "git", "go", "make", "npx", "sed", "tee", "truncate"];
-
+/// Whether a program does something to files when another one runs it.
 fn runs_anything(name: &str) -> bool {
-    [RUN_ANYTHING, RUNNERS, AGENTS, WORKERS].iter().any(|list| list.contains(&name))
+    row(name).runs != Runs::Nothing
 }
 
 /// Parts of options that are followed by something to be run.

@@ -1,5 +1,6 @@
 //! Commands that only run another one: `timeout 60 go test`, `env A=b make`, `bash -c '…'`, `npx tsc`.
 
+use super::table::{self, Does, Wrapper};
 use crate::shell::{Simple, Word};
 
 /// What a command runs.
@@ -13,33 +14,34 @@ pub(super) enum Inner {
 }
 
 /// What a command runs, if it is one that runs another and its own options are understood.
-pub(super) fn inner(command: &Simple) -> Option<Inner> {
+pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<Inner> {
     let arguments = command.arguments();
     let is_option = |word: &Word| word.text.starts_with('-');
     let rest = |words: &[Word]| {
         let inner = Simple { words: words.to_vec(), redirects: Vec::new(), ..command.clone() };
         (!words.is_empty()).then_some(inner)
     };
-    match command.program()? {
-        "timeout" | "gtimeout" => match arguments {
+    match wrapper {
+        Wrapper::AfterDuration => match arguments {
             [duration, words @ ..] if !is_option(duration) => rest(words).map(Inner::Command),
             _ => None,
         },
-        "time" | "nice" | "nohup" | "command" | "builtin" if !arguments.first().is_some_and(is_option) => {
+        Wrapper::Rest | Wrapper::Command if !arguments.first().is_some_and(is_option) => {
             rest(arguments).map(Inner::Command)
         }
-        "command" => Some(Inner::Command(Simple {
+        Wrapper::Rest => None,
+        Wrapper::Command => Some(Inner::Command(Simple {
             words: vec![Word { text: "true".into(), ..Word::default() }],
             ..Simple::default()
         }))
         .filter(|_| matches!(arguments.first().map(|word| word.text.as_str()), Some("-v" | "-V"))),
-        "env" => environment(command),
-        "xargs" => match fed(arguments) {
+        Wrapper::Environment => environment(command),
+        Wrapper::Fed => match fed(arguments) {
             Some([]) => rest(&[Word { text: "echo".into(), ..Word::default() }]).map(Inner::Fed),
             Some(words) => rest(words).map(Inner::Fed),
             None => None,
         },
-        "bash" | "sh" | "zsh" | "dash" => match arguments {
+        Wrapper::Line => match arguments {
             [flags, line]
                 if is_option(flags)
                     && flags.text.ends_with('c')
@@ -49,7 +51,6 @@ pub(super) fn inner(command: &Simple) -> Option<Inner> {
             }
             _ => None,
         },
-        _ => None,
     }
 }
 
@@ -78,36 +79,11 @@ fn fed(mut arguments: &[Word]) -> Option<&[Word]> {
     }
 }
 
-/// Words that only start another program, by tool.
-const STARTERS: &[&[&str]] = &[
-    &["npx", "-y"],
-    &["npx", "--yes"],
-    &["npx"],
-    &["bunx"],
-    &["pnpm", "exec"],
-    &["pnpm", "dlx"],
-    &["yarn", "exec"],
-    &["yarn", "dlx"],
-    &["uv", "run"],
-    &["uvx"],
-    &["poetry", "run"],
-    &["python", "-m"],
-    &["python3", "-m"],
-    &["bundle", "exec"],
-    &["mise", "exec", "--"],
-    &["mise", "x", "--"],
-    &["pipenv", "run"],
-    &["pdm", "run"],
-    &["rye", "run"],
-    &["dotenv", "--"],
-    &["direnv", "exec", "."],
-];
-
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     let words = without_filter(words);
-    let starter = STARTERS.iter().find(|starter| words.starts_with(starter));
-    &words[starter.map_or(0, |starter| starter.len())..]
+    let starter = table::action(words, |action| action.does == Does::Starts);
+    &words[starter.map_or(0, |starter| 1 + starter.len())..]
 }
 
 /// `pnpm --filter NAME exec …` without the words that say for which package.

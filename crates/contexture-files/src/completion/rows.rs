@@ -1,5 +1,10 @@
 //! What the tools of each agent say when a change was made, when it was not, and when something else came out.
 
+/// What Gemini CLI says after the new code, however long that is: the user changed it, or it was not found as it was
+/// named.
+pub(super) const CONFIRMED: &str = "The confirmation step modified the `new_string` content";
+pub(super) const FUZZY: &str = "Applied fuzzy match at line";
+
 /// What tools of one agent say.
 ///
 /// In a form, `*` is any text (the path, a count), and `…` at the end stands for anything that follows: text of the file
@@ -105,6 +110,10 @@ pub(crate) const SAYS: &[Says] = &[
     Says {
         tools: &["replace", "write_file", "edit"],
         done: &[
+            "Successfully modified file: * replacements). Here is the updated code:…",
+            "Successfully created and wrote to new file: *. Here is the updated code:…",
+            "Successfully overwrote file: *. Here is the updated code:…",
+            "Created new file: * with provided content. Here is the updated code:…",
             "Successfully modified file: *",
             "Successfully created and wrote to new file: *",
             "Successfully overwrote file: *",
@@ -122,7 +131,7 @@ pub(crate) const SAYS: &[Says] = &[
             "[Operation Cancelled]",
             "Attempted to create a file that already exists",
         ],
-        differs: &["User modified the `new_string` content", "User modified the `content`"],
+        differs: &["User modified the `new_string` content", "User modified the `content`", CONFIRMED, FUZZY],
     },
     // Cline, Roo
     Says {

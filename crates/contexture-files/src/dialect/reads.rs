@@ -72,6 +72,11 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     if let Some(own) = own(&lines, asked) {
         return own;
     }
+    if asked.tool == "read_file"
+        && let Some(passage) = cut_file(result)
+    {
+        return without_long_lines(passage, false);
+    }
     if let Some(inner) = fenced(&lines) {
         let is_numbered = inner.iter().enumerate().all(|(at, line)| {
             let number = split_number(line, Style::Colon).map(|(number, _)| number);
@@ -94,6 +99,26 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
 }
+
+/// What Gemini CLI says before a part of a file, and before its text.
+const CUT_START: &str = "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines ";
+const CUT_TEXT: &str = "\n\n--- FILE CONTENT (truncated) ---\n";
+
+/// The lines of a part of a file, of which Gemini CLI says which they are.
+fn cut_file(result: &str) -> Option<Passage> {
+    let (head, text) = result.strip_prefix(CUT_START)?.split_once(CUT_TEXT)?;
+    let (first, rest) = head.split_once('-')?;
+    let (last, rest) = rest.split_once(" of ")?;
+    let (total, _) = rest.split_once(" total lines.\n")?;
+    let (first, last, total): (usize, usize, usize) = (first.parse().ok()?, last.parse().ok()?, total.parse().ok()?);
+    let passage = Passage { first: Some(first), lines: text.split('\n').map(str::to_owned).collect() };
+    // The line after the last end of a line is counted too, and is none.
+    let is_all = first >= 1 && last < total && passage.lines.len() == last + 1 - first && !text.contains(CONTEXT);
+    (is_all && !passage.lines.iter().any(|line| line.ends_with("... [truncated]"))).then_some(passage)
+}
+
+/// What Gemini CLI puts after an output when it has found more instructions of the project.
+const CONTEXT: &str = "\n\n--- Newly Discovered Project Context ---\n";
 
 /// The lines between fences, after a heading with the name of the file.
 fn fenced<'a, 'b>(lines: &'a [&'b str]) -> Option<&'a [&'b str]> {
@@ -302,6 +327,7 @@ fn is_note(text: &str) -> bool {
     let starts = [
         "File unchanged",
         "<persisted-output>",
+        "<tool_output_masked>",
         "<system-reminder>",
         "IMPORTANT:",
         "[File content truncated",
@@ -317,6 +343,7 @@ fn is_note(text: &str) -> bool {
         || is_named
         || starts.iter().any(|start| text.trim_start().starts_with(start))
         || text.contains("<system-reminder>")
+        || text.contains(CONTEXT)
 }
 
 /// The runs of a passage between lines that the tool may have truncated.

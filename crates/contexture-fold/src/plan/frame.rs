@@ -143,11 +143,13 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
         return len;
     }
     let (most, exchanges) = match reduction {
+        Reduction::None if settings.policy.careful => (settings.tuning.recent_tokens * 2, LEAST_EXCHANGES * 2),
         Reduction::None => (settings.tuning.recent_tokens, LEAST_EXCHANGES),
         _ => (0, 1),
     };
     // A model that sees no call beside records would write records.
-    let most_for_exchanges = (settings.policy.budget as f64 * EXCHANGES_SHARE) as u64;
+    let share = if settings.policy.careful { EXCHANGES_SHARE * 2.0 } else { EXCHANGES_SHARE };
+    let most_for_exchanges = (settings.policy.budget as f64 * share) as u64;
     let mut start = len;
     let (mut tokens, mut seen) = (0, 0);
     for at in (state.shown.start()..len).rev() {

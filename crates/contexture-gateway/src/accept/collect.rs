@@ -5,6 +5,9 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
+/// Largest body that is accepted.
+pub(crate) const MOST_BYTES: usize = 512 << 20;
+
 /// Most bytes that are reserved because a client announces them.
 const MOST_RESERVED: usize = 64 << 20;
 

@@ -11,27 +11,23 @@ use bytes::Bytes;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
-use crate::accept::collect::collected;
+use crate::accept::collect::{MOST_BYTES, collected};
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
-use crate::accept::{guard, headers, health, own, routes};
+use crate::accept::{capped, guard, headers, health, own, routes};
 use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
-use crate::send::exchange::{Bodies, Exchange, Target, Timing, unreachable_upstream};
+use crate::send::exchange::{Bodies, Exchange, Following, Target, Timing, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watch::{Watched, WatchedBodies};
-use crate::write::RecordPlace;
 
 /// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
 const DECIDING: f64 = 0.8;
-
-/// Largest body that is accepted.
-const MOST_BYTES: usize = 512 << 20;
 
 /// Bodies that are larger are looked at one by one.
 const LARGE_BYTES: usize = 8 << 20;
@@ -43,7 +39,10 @@ const NO_KEY: &str = "this gateway asks for its key, as the first part of the pa
 pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
-    if health::is_asked(&parts.method, parts.uri.path()) && is_local(&shared, &parts.headers, &parts.uri) {
+    if shared.options.is_supervised
+        && health::is_asked(&parts.method, parts.uri.path())
+        && is_local(&shared, &parts.headers, &parts.uri)
+    {
         return shared.readiness.respond(shared.store.as_ref(), parts.uri.path()).await;
     }
     // Before anything else: who has no key learns nothing else, and nothing else is done for him.
@@ -72,7 +71,8 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         true => &shared.options.upstreams.for_account(),
         false => &shared.options.upstreams,
     };
-    let route = upstreams.route(path, parts.uri.query(), headers::is_anthropic(&parts.headers));
+    let looks = headers::looks(&parts.headers, parts.uri.query());
+    let route = upstreams.route(path, parts.uri.query(), looks);
     if asks_for_web_socket(&parts.headers) {
         return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
     }
@@ -86,6 +86,18 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         let why = "this is no known route of a provider, so nothing was forwarded; is the base address right?";
         return refusal(form, StatusCode::NOT_FOUND, why);
     }
+    let is_paid = parts.method == Method::POST && !route.is_count && routes::is_paid(rest_of(path));
+    let body = match is_paid {
+        true => {
+            match capped::by_day(&shared, route.format.map_or(form, |format| Some(format).into()), &parts.headers, body)
+                .await
+            {
+                Ok(body) => body,
+                Err(refused) => return refused,
+            }
+        }
+        false => body,
+    };
     let mut headers = parts.headers;
     shared.access.strip(&mut headers);
     // With one key there is nobody to tell apart, and what was kept before there were keys is found again.
@@ -140,17 +152,14 @@ async fn other(
 fn note_other(shared: &Arc<Shared>, status: StatusCode, why: &str, began: Instant) {
     let record = RequestRecord {
         session: shared.session.id().to_owned(),
-        time_ms: shared.decider.now_ms().saturating_sub(began.elapsed().as_millis() as u64),
+        time_ms: capped::began_ms(shared, began),
         status: status.as_u16(),
         passed: Some(why.to_owned()),
         first_byte_ms: began.elapsed().as_millis() as u64,
         whole_ms: began.elapsed().as_millis() as u64,
         ..RequestRecord::default()
     };
-    shared.session.expect();
-    let shared = shared.clone();
-    // Writing waits for the disk, so it runs in the background.
-    tokio::task::spawn_blocking(move || shared.session.note(RecordPlace::new(), record));
+    capped::note(shared, record);
 }
 
 /// Why a request is passed on without being read. The path itself may name what nobody else should see.
@@ -158,10 +167,14 @@ fn why_passed(method: &Method, path: &str) -> &'static str {
     let ends = |names: &[&str]| names.iter().any(|name| path.ends_with(name));
     match () {
         () if *method != Method::POST => "it calls no model",
-        () if ends(&[":generateContent", ":streamGenerateContent"]) => "Gemini's format is not read, nor what it took",
-        () if ends(&[":rawPredict", ":streamRawPredict"]) => "Vertex's format is not read, nor what it took",
-        () if ends(&["/invoke", "/invoke-with-response-stream", "/converse", "/converse-stream"]) => {
-            "Bedrock's format is not read, nor what it took"
+        () if ends(&[":rawPredict", ":streamRawPredict"]) => {
+            "Vertex's formats of other models than Anthropic's are not read, nor what they took"
+        }
+        () if ends(&["/invoke", "/invoke-with-response-stream"]) => {
+            "Bedrock's formats of other models than Anthropic's are not read, nor what they took"
+        }
+        () if ends(&["/converse", "/converse-stream"]) => {
+            "Bedrock's own format (Converse) is not read, nor what it took"
         }
         () => "its path is none of a format that is read",
     }
@@ -213,6 +226,7 @@ async fn model(
     let coding = Coding::of(&headers);
     let text = coding.text(&came, shared.options.read_bytes).await;
     let unread = text.as_ref().err().copied();
+    let is_signed = headers::is_signed(&headers);
     let incoming = incoming(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
     // What is made of large bodies takes several times their size, so they are looked at one by one.
     let turn = match incoming.body.len() > LARGE_BYTES {
@@ -223,10 +237,14 @@ async fn model(
         received = Instant::now();
     }
     let prepared = match unread {
+        None if is_signed => shared.decider.unread(&incoming, PassReason::Signed),
         Some(why) => shared.decider.unread(&incoming, PassReason::Unread(why)),
         None => decided(&shared, &incoming, received).await,
     };
     drop(turn);
+    if let Some(refused) = capped::by_conversation(&shared, route.format.into(), &incoming, &prepared) {
+        return refused;
+    }
     let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
     let timing = Timing { began, own: received.elapsed() };
     let target = Target { route, headers: headers::forwarded(&headers), coding };
@@ -234,7 +252,19 @@ async fn model(
     let record = RequestRecord { format: Some(incoming.format), is_count: incoming.is_count, ..record };
     let begun = shared.session.begin(record.clone());
     let watched = watched(&shared, &incoming, &prepared, record);
-    Exchange::new(shared, target, prepared, bodies, timing, (watched, begun)).send().await
+    let passing = shared.decider.passing(&incoming, &prepared);
+    let following = following(&shared, incoming, &prepared);
+    let exchange = Exchange::new(shared, target, prepared, bodies, timing, (watched, begun, following));
+    exchange.remembering(passing).send().await
+}
+
+/// Counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
+fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<Following> {
+    // The prompt for a summary is nothing that a user says.
+    let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
+    let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
+    let shared = shared.clone();
+    Some(tokio::task::spawn_blocking(move || shared.decider.follow(&incoming, &conversation)))
 }
 
 /// Tells watchers of a request that is about to be sent.
@@ -253,9 +283,11 @@ fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope
     IncomingRequest {
         body,
         format: route.format.expect("only requests with a format are decided about"),
+        model: route.model.clone(),
         scope,
         is_count: route.is_count,
         is_compaction: headers::is_compaction(headers),
+        is_sub_agent: headers::is_sub_agent(headers),
         asks: headers::asks(headers),
     }
 }

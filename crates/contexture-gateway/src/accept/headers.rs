@@ -3,6 +3,7 @@
 use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::account::models::Asks;
+use crate::send::upstream::Looks;
 
 /// Headers that concern one connection only, or that are set again.
 const HOP_BY_HOP: &[&str] = &[
@@ -48,6 +49,15 @@ pub fn kept(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
+/// Whether a signature of Amazon's (SigV4) covers the body: the hash of the body is part of what is signed, unless it is
+/// said not to be.
+pub fn is_signed(headers: &HeaderMap) -> bool {
+    let starts = |name: &str, start: &str| {
+        headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.trim().starts_with(start))
+    };
+    starts("authorization", "AWS4-") && !starts("x-amz-content-sha256", "UNSIGNED-PAYLOAD")
+}
+
 /// The client's session, if the headers name one.
 pub fn session_of(headers: &HeaderMap) -> String {
     let text = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
@@ -57,6 +67,14 @@ pub fn session_of(headers: &HeaderMap) -> String {
         true => String::new(),
         false => format!("{session}/{}", parts.join("/")),
     }
+}
+
+/// Headers that only requests of sub-agents have.
+const SUB_AGENTS: &[&str] = &["x-claude-code-agent-id", "x-parent-session-id", "x-openai-subagent"];
+
+/// Whether the client says that a sub-agent sends the request.
+pub fn is_sub_agent(headers: &HeaderMap) -> bool {
+    SUB_AGENTS.iter().any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Whether the client says that it is summarising the conversation.
@@ -79,6 +97,16 @@ pub fn asks(headers: &HeaderMap) -> Asks {
 /// Whether a request looks like one for Anthropic.
 pub fn is_anthropic(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.contains_key("x-api-key")
+}
+
+/// Whose request it looks like.
+pub fn looks(headers: &HeaderMap, query: Option<&str>) -> Option<Looks> {
+    let has_key = |query: &str| query.split('&').any(|field| field.starts_with("key="));
+    match () {
+        () if headers.contains_key("x-goog-api-key") || query.is_some_and(has_key) => Some(Looks::Google),
+        () if is_anthropic(headers) => Some(Looks::Anthropic),
+        () => None,
+    }
 }
 
 /// Whether a request is authenticated by an OpenAI account instead of an API key.

@@ -12,12 +12,16 @@ pub struct IncomingRequest {
     pub body: Bytes,
     /// Its format.
     pub format: Format,
+    /// The model, where the address names it.
+    pub model: Option<String>,
     /// Whose it is.
     pub scope: RequestScope,
     /// Whether it only asks for a token count.
     pub is_count: bool,
     /// Whether its headers say that the client is summarising the conversation.
     pub is_compaction: bool,
+    /// Whether its headers say that a sub-agent sends it.
+    pub is_sub_agent: bool,
     /// What its headers say about the model's window.
     pub asks: Asks,
 }

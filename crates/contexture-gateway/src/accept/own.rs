@@ -32,7 +32,7 @@ pub(crate) fn respond(shared: &Shared, method: &Method, path: &str) -> Response<
 
 /// A receipt, with whether the gateway is paused.
 fn status(shared: &Shared) -> Value {
-    let mut status = serde_json::to_value(shared.session.receipt()).expect("receipts are texts and numbers");
+    let mut status = serde_json::to_value(shared.receipt()).expect("receipts are texts and numbers");
     status[PAUSED] = shared.decider.is_paused().into();
     status
 }

@@ -35,6 +35,7 @@ impl From<Option<Format>> for ErrorForm {
     fn from(format: Option<Format>) -> Self {
         match format {
             Some(Format::Messages) => Self::Anthropic,
+            Some(Format::Gemini) => Self::Google,
             _ => Self::OpenAi,
         }
     }
@@ -55,7 +56,14 @@ pub fn refusal(form: impl Into<ErrorForm>, status: StatusCode, message: &str) ->
             json!({"error": {"message": message, "type": "gateway_error", "param": null, "code": null}})
         }
         ErrorForm::Google => {
-            let name = status.canonical_reason().unwrap_or("Unknown").to_uppercase().replace(' ', "_");
+            let name = match status {
+                StatusCode::UNAUTHORIZED => "UNAUTHENTICATED",
+                StatusCode::FORBIDDEN => "PERMISSION_DENIED",
+                StatusCode::NOT_FOUND => "NOT_FOUND",
+                StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => "UNAVAILABLE",
+                status if status.is_client_error() => "INVALID_ARGUMENT",
+                _ => "INTERNAL",
+            };
             json!({"error": {"code": status.as_u16(), "message": message, "status": name}})
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! From the public references: Anthropic's API (messages, models, files, batches), OpenAI's API (chat completions,
 //! responses, models, embeddings, completions, audio, images, files, batches, moderations), Gemini's and Vertex's
-//! methods of models, and Bedrock's runtime.
+//! methods of models and cached contents, and Bedrock's runtime.
 
 use axum::http::Method;
 use contexture_core::percent::decoded_lossy;
@@ -42,7 +42,9 @@ const ROUTES: &[Row] = &[
     (Method::POST, Anywhere, "model/*/invoke"),
     (Method::POST, Anywhere, "model/*/invoke-with-response-stream"),
     (Method::POST, Anywhere, "model/*/converse"),
+    (Method::POST, Anywhere, "model/*/count-tokens"),
     (Method::POST, Anywhere, "model/*/converse-stream"),
+    (Method::POST, Anywhere, "cachedContents"),
     (Method::GET, Base, "models"),
     // Names of models may have several parts.
     (Method::GET, Base, "models/**"),
@@ -78,6 +80,10 @@ const ROUTES: &[Row] = &[
     (Method::GET, Base, "batches"),
     (Method::GET, Base, "batches/*"),
     (Method::POST, Base, "batches/*/cancel"),
+    (Method::GET, Base, "cachedContents"),
+    (Method::GET, Base, "cachedContents/*"),
+    (Method::PATCH, Base, "cachedContents/*"),
+    (Method::DELETE, Base, "cachedContents/*"),
 ];
 
 /// What providers write before a version, or in place of one.
@@ -97,6 +103,23 @@ pub(crate) fn is_known(method: &Method, path: &str) -> bool {
         row_method == method
             && (0..parts.len()).any(|at| starts(*start, &parts[..at]) && matches(&pattern, &parts[at..]))
     })
+}
+
+/// Whether a provider takes money for a request to a known route, sent with `POST`.
+pub(crate) fn is_paid(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let is_free = [
+        "/count_tokens",
+        "/input_tokens",
+        "/count-tokens",
+        "/count-tokens:rawPredict",
+        ":countTokens",
+        "/cancel",
+        "/files",
+        "/moderations",
+    ];
+    // What follows them is the name of something that the provider keeps.
+    !is_free.iter().any(|end| path.ends_with(end)) && !path.contains("/chat/completions/")
 }
 
 /// Whether a client only looks whether anybody is there, as some do before their first request.
@@ -170,6 +193,9 @@ mod tests {
                 (Method::POST, "/v1/embeddings"),
                 (Method::POST, "/v1/completions"),
                 (Method::POST, "/v1beta/models/gemini:streamGenerateContent"),
+                (Method::POST, "/v1beta1/projects/p/locations/l/publishers/google/models/gemini:countTokens"),
+                (Method::POST, "/v1beta/cachedContents"),
+                (Method::DELETE, "/v1beta/cachedContents/abc"),
                 (Method::POST, "/v1/projects/p/locations/l/publishers/anthropic/models/claude@1:rawPredict"),
                 (Method::POST, "/model/anthropic.claude%3A0/converse-stream"),
                 (Method::GET, "/v1/responses/resp_1/input_items"),
@@ -210,6 +236,16 @@ mod tests {
             ],
         );
         check(false, &[(Method::POST, &"/x".repeat(40)), (Method::POST, &format!("{}/messages", "/x".repeat(40)))]);
+    }
+
+    #[test]
+    fn counting_costs_nothing() {
+        for path in ["/v1/messages", "/responses", "/v1/embeddings", "/model/x/invoke", "/models/g:generateContent"] {
+            assert!(is_paid(path), "{path}");
+        }
+        for path in ["/v1/messages/count_tokens", "/responses/input_tokens", "/models/g:countTokens", "/v1/files/"] {
+            assert!(!is_paid(path), "{path}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use contexture::fold::Prices;
 use contexture::wire::Usage;
 use serde::{Deserialize, Serialize};
 
+use crate::account::cap::Spent;
 use crate::account::models::Model;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
@@ -59,11 +60,17 @@ pub struct Account {
     last_ms: u64,
     /// How many tokens the provider counts for one of our own estimate.
     ratio: f64,
+    /// Tokens of a content that the provider keeps under a name, in the last request that had one.
+    #[serde(default)]
+    apart: u64,
     /// Tokens of the last request that the provider should have in its cache.
     last_held: u64,
     /// The share of the previous request that the provider found in its cache when the prefix had not changed.
     #[serde(default)]
     found: Option<f64>,
+    /// What was spent, with what was spent before it branched off.
+    #[serde(default)]
+    spent: Spent,
 }
 
 /// One request as it was sent.
@@ -83,6 +90,9 @@ pub struct SentRequest {
     pub is_changed: bool,
     /// Whether its prefix differs from what was sent before.
     pub has_moved: bool,
+    /// Whether the client asks to go on from a content that the provider keeps under a name. What is read from a cache
+    /// is that content then.
+    pub has_apart: bool,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub time_ms: u64,
 }
@@ -124,6 +134,12 @@ const FOUND: f64 = 0.9;
 /// Tokens by which requests must have grown before what is learnt from it counts.
 const LEAST_GROWN: f64 = 200.0;
 
+/// What is billed for the input of a response, in tokens at the plain input price.
+pub(crate) fn billed_input(model: &Model, usage: &Usage) -> f64 {
+    let written = model.write * usage.cache_write as f64 + model.write_hour * usage.cache_write_hour as f64;
+    usage.input as f64 + model.read * usage.cache_read as f64 + written
+}
+
 impl Account {
     /// How many tokens the provider counts for one of ours, rounded so that a budget is not exceeded.
     pub fn ratio(&self) -> f64 {
@@ -136,9 +152,24 @@ impl Account {
         Self { billed: 0.0, passed_through: 0.0, sent: 0, came: 0, output: 0, requests: 0, ..*self }
     }
 
+    /// What was spent, in it and before it branched off.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Adds what a request took.
+    pub fn spend(&mut self, spent: Spent) {
+        self.spent = self.spent.and(spent);
+    }
+
     /// Tokens of the last request as it was sent, by the provider's count; 0 if that is not known.
     pub fn last_sent(&self) -> u64 {
         self.last_sent
+    }
+
+    /// Tokens of a content that the provider keeps under a name: they are in its count, and in none of ours.
+    pub fn apart(&self) -> u64 {
+        self.apart
     }
 
     /// Whether the provider's cache entry for the last request has expired.
@@ -155,10 +186,10 @@ impl Account {
     /// Adds a request with the usage that the provider reported.
     pub fn note(&mut self, model: &Model, prices: &Prices, sent: SentRequest, usage: &Usage, now_ms: u64) -> Bill {
         let total = usage.total_input();
+        let sent = self.with_apart(sent, usage);
         self.is_changed |= sent.is_changed;
         let came = self.came(&sent, total);
-        let written = model.write * usage.cache_write as f64 + model.write_hour * usage.cache_write_hour as f64;
-        let billed = usage.input as f64 + model.read * usage.cache_read as f64 + written;
+        let billed = billed_input(model, usage);
         if !sent.has_moved && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
             let held = self.last_held as f64;
             self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
@@ -178,11 +209,22 @@ impl Account {
         self.requests += 1;
         // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
         let is_told = usage.cache_write + usage.cache_write_hour > 0 || (prices.write > 1.0 && usage.cache_read > 0);
+        let is_told = is_told || sent.has_apart;
         self.last_held = if is_told { total - usage.input } else { total };
         self.last_plain = if is_told { usage.input } else { 0 };
         self.learn(&sent, total);
         (self.last_came, self.last_sent, self.last_ms) = (came, total, now_ms);
         bill
+    }
+
+    /// The request with what the provider keeps for it added to our own counts.
+    fn with_apart(&mut self, sent: SentRequest, usage: &Usage) -> SentRequest {
+        if !sent.has_apart {
+            return sent;
+        }
+        self.apart = usage.cache_read;
+        let with = |tokens: u64| tokens + usage.cache_read;
+        SentRequest { sent_tokens: with(sent.sent_tokens), came_tokens: with(sent.came_tokens), ..sent }
     }
 
     /// How many tokens pass-through would have sent, by the provider's count.
@@ -297,6 +339,10 @@ impl Account {
     /// What pass-through would have cost: the previous request is read from the cache and the rest is written to it,
     /// except for the part that the actual request did not ask to be cached either.
     fn pass_through(&self, least: u64, prices: &Prices, sent: SentRequest, usage: &Usage, came: u64) -> f64 {
+        if sent.has_apart {
+            // The same content would have been kept.
+            return prices.read * usage.cache_read as f64 + came.saturating_sub(usage.cache_read) as f64;
+        }
         let is_cold = self.is_cold(prices, sent.time_ms);
         let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.

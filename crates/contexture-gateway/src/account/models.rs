@@ -12,6 +12,7 @@ use contexture::fold::Prices;
 use serde::{Deserialize, Serialize};
 
 use name::plain;
+pub(crate) use name::plain as plain_name;
 
 /// What somebody knows of a model; the fields are those of `[[model]]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -156,6 +156,7 @@ fn span(record: &RequestRecord, count: u64) -> Value {
 fn attributes(record: &RequestRecord) -> Vec<Value> {
     let provider = match record.format {
         Some(Format::Messages) => "anthropic",
+        Some(Format::Gemini) => "gcp.gemini",
         Some(Format::Chat | Format::Responses) | None => "openai",
     };
     let mut list = vec![
@@ -207,4 +208,39 @@ fn text(text: &str) -> Value {
 /// OTLP's JSON writes integers as strings, since they have 64 bits.
 fn number(number: u64) -> Value {
     json!({"intValue": number.to_string()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contexture::wire::Usage;
+
+    /// The names of the registry.
+    const REGISTRY: &str = include_str!("genai_names.txt");
+
+    #[test]
+    fn names_of_the_conventions_are_those_of_the_registry() {
+        let known: Vec<&str> = REGISTRY.lines().filter(|line| !line.starts_with('#')).collect();
+        let record = RequestRecord {
+            session: "s".to_owned(),
+            conversation: Some("c".to_owned()),
+            model: "claude-sonnet-4-5".to_owned(),
+            status: 529,
+            usage: Some(Usage { input: 1, cache_read: 2, cache_write: 3, cache_write_hour: 4, output: 5 }),
+            bill: Some(Default::default()),
+            passed: Some("why".to_owned()),
+            ..RequestRecord::default()
+        };
+        let span = span(&record, 1);
+        assert_eq!((&span["name"], &span["kind"]), (&json!("chat claude-sonnet-4-5"), &json!(3)));
+        let keys: Vec<&str> =
+            span["attributes"].as_array().unwrap().iter().map(|one| one["key"].as_str().unwrap()).collect();
+        let named: Vec<&&str> = keys.iter().filter(|key| key.starts_with("gen_ai.")).collect();
+        assert_eq!(named.len(), 8, "{keys:?}");
+        assert!(named.iter().all(|key| known.contains(key)), "{named:?}");
+        // What no convention has a name for has ours, and general names are those of other conventions.
+        let others = keys.iter().filter(|key| !key.starts_with("gen_ai.") && !key.starts_with("contexture."));
+        assert!(others.clone().all(|key| ["http.response.status_code", "error.type"].contains(key)), "{keys:?}");
+        assert!(others.count() == 2 && known.is_sorted());
+    }
 }

@@ -1,11 +1,13 @@
 //! The receipt: how many requests there were, what they cost, and what was saved.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::cap::CapUse;
 use crate::account::models::Source;
-use crate::account::record::{DecidedNote, DecisionKind, RequestRecord};
+use crate::account::record::{DecidedNote, DecisionKind, RequestRecord, dollars_of};
+use crate::account::signals::SignalCounts;
 
 /// What the figures about a model rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,15 +78,77 @@ pub struct Receipt {
     /// What providers reported about their caches when asked, with how often.
     #[serde(default)]
     pub diagnosed: BTreeMap<String, usize>,
+    /// What happened in the conversations that were not held out, so far.
+    #[serde(default)]
+    pub signals: SignalCounts,
+    /// Conversations that were held out for comparison.
+    #[serde(default)]
+    pub held_out: usize,
+    /// What happened in those.
+    #[serde(default)]
+    pub held_out_signals: SignalCounts,
+    /// What providers did to windows by themselves, by type.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub provider_edits: BTreeMap<String, ProviderEdits>,
     /// How long the gateway itself worked on a request, in microseconds: median and 99th percentile.
     pub own_us: (u64, u64),
     /// Conversations that would not fit into the model's window without the gateway.
     pub dependent: Vec<String>,
+    /// What memory added.
+    #[serde(default, skip_serializing_if = "MemoryReceipt::is_empty")]
+    pub memory: MemoryReceipt,
     /// Headers that report the use of a quota, as last received.
     pub quota: BTreeMap<String, String>,
+    /// How much of the cap is used, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<CapUse>,
     /// The models that were asked, each with what its figures rest on.
     #[serde(default)]
     pub models: BTreeMap<String, ModelNote>,
+}
+
+/// What providers did to windows by themselves, in all requests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProviderEdits {
+    /// In how many requests.
+    pub requests: usize,
+    /// How many tool uses, or turns with thoughts, were cleared.
+    pub cleared: u64,
+    /// How many tokens of input models did not see for it, as far as that is said.
+    pub cleared_tokens: u64,
+}
+
+/// What memory added to requests, and what that cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryReceipt {
+    /// How often something was added.
+    pub added: usize,
+    /// Facts and passages that were added.
+    pub memories: usize,
+    /// Tokens that were added, each counted once, by our own count.
+    pub tokens: u64,
+    /// Tokens of memory in all requests: what was added once is sent again with every later one.
+    pub sent: u64,
+    /// What these cost, in tokens at the plain input price.
+    pub cost: f64,
+    /// How often it took too long, and nothing was added.
+    pub late: usize,
+}
+
+impl MemoryReceipt {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, note: &DecidedNote) {
+        if note.recalled == 0 {
+            self.late += 1;
+            return;
+        }
+        self.added += 1;
+        self.memories += note.recalled;
+        self.tokens += note.after_tokens;
+    }
 }
 
 /// Most folds, and most requests of a kind, that a receipt lists; the others are counted.
@@ -112,6 +176,8 @@ pub struct Totals {
     receipt: Receipt,
     conversations: HashSet<String>,
     dependent: HashSet<String>,
+    /// By conversation: whether it is held out, and what happened in it.
+    signals: HashMap<String, (bool, SignalCounts)>,
     own_us: Spread,
     dollars: (f64, f64),
     is_unpriced: bool,
@@ -129,6 +195,9 @@ impl Totals {
             self.conversations.insert(conversation.clone());
         }
         self.receipt.add(record);
+        if let Some((conversation, signals)) = record.conversation.as_ref().zip(record.signals) {
+            self.signals.insert(conversation.clone(), (record.is_held_out == Some(true), signals));
+        }
         if let Some(conversation) = record.conversation.as_ref().filter(|_| depends(record))
             && self.dependent.insert(conversation.clone())
             && self.receipt.dependent.len() < MOST_LISTED
@@ -138,7 +207,7 @@ impl Totals {
         if record.format.is_some() && !record.is_open {
             self.own_us.add(record.own_us);
         }
-        match dollars(record) {
+        match dollars_of(record) {
             Some(Some((paid, through))) => self.dollars = (self.dollars.0 + paid, self.dollars.1 + through),
             Some(None) => self.is_unpriced = true,
             None => {}
@@ -155,6 +224,15 @@ impl Totals {
         let mut receipt = self.receipt.clone();
         receipt.conversations = self.conversations.len();
         receipt.dollars = Some(self.dollars).filter(|dollars| !self.is_unpriced && dollars.0 > 0.0);
+        for (is_held_out, signals) in self.signals.values() {
+            match is_held_out {
+                true => {
+                    receipt.held_out += 1;
+                    receipt.held_out_signals = receipt.held_out_signals.and(*signals);
+                }
+                false => receipt.signals = receipt.signals.and(*signals),
+            }
+        }
         receipt.own_us = (self.own_us.at(0.5), self.own_us.at(0.99));
         receipt.unsaved += self.lost;
         unwritten.for_each(|record| receipt.add_unsaved(record));
@@ -213,6 +291,8 @@ impl Receipt {
             return;
         }
         self.changed += usize::from(record.is_changed);
+        self.memory.sent += record.memory_tokens;
+        self.memory.cost += record.memory_cost;
         if record.is_unsaved {
             self.add_unsaved(record);
         }
@@ -237,6 +317,7 @@ impl Receipt {
             match note.what {
                 DecisionKind::Fold if self.folds.len() < MOST_LISTED => self.folds.push(note.clone()),
                 DecisionKind::Fold => self.more_folds += 1,
+                DecisionKind::Memory => self.memory.add(note),
                 _ => *self.decided.entry(note.reason.clone()).or_default() += 1,
             }
         }
@@ -245,6 +326,12 @@ impl Receipt {
         }
         if let Some(word) = &record.diagnosis {
             *self.diagnosed.entry(word.clone()).or_default() += 1;
+        }
+        for edit in &record.provider_edits {
+            let edits = self.provider_edits.entry(edit.kind.clone()).or_default();
+            edits.requests += 1;
+            edits.cleared += edit.cleared;
+            edits.cleared_tokens += edit.cleared_tokens;
         }
         self.quota.extend(record.quota.iter().cloned());
         self.note_model(record);
@@ -283,19 +370,6 @@ impl Receipt {
 /// Whether the unchanged request would not have fitted into the model's window.
 fn depends(record: &RequestRecord) -> bool {
     record.is_changed && record.bill.zip(record.context).is_some_and(|(bill, context)| bill.came > context)
-}
-
-/// Dollars that were paid for a request and that pass-through would have cost; the inner `None` means that its prices
-/// are not known, the outer that nothing was billed.
-fn dollars(record: &RequestRecord) -> Option<Option<(f64, f64)>> {
-    let (usage, bill) = record.usage.zip(record.bill)?;
-    let Some((input, output)) = record.dollars else { return Some(None) };
-    let (input_through, output_through) = record.dollars_through.unwrap_or((input, output));
-    let written = usage.output as f64;
-    Some(Some((
-        (bill.billed * input + written * output) / 1e6,
-        (bill.passed_through * input_through + written * output_through) / 1e6,
-    )))
 }
 
 #[cfg(test)]

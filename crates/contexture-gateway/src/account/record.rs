@@ -4,7 +4,9 @@ use contexture::wire::{Format, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::account::bill::Bill;
+use crate::account::cap::Spent;
 use crate::account::models::Source;
+use crate::account::signals::SignalCounts;
 
 /// The record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,15 @@ pub struct RequestRecord {
     pub would_send: Option<u64>,
     /// What the provider reported about its cache, if asked.
     pub diagnosis: Option<String>,
+    /// Whether its conversation is held out for comparison; `None` if no conversations are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_held_out: Option<bool>,
+    /// What has happened in its conversation so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signals: Option<SignalCounts>,
+    /// What the provider did to the window by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provider_edits: Vec<ProviderEditNote>,
     /// How long the gateway itself worked on it, in microseconds.
     pub own_us: u64,
     /// Time to the first byte of the response, in milliseconds.
@@ -67,6 +78,20 @@ pub struct RequestRecord {
     pub whole_ms: u64,
     /// Headers that report the use of a quota.
     pub quota: Vec<(String, String)>,
+    /// Tokens of memory in it, of all that was added to its conversation, by our own count.
+    #[serde(skip_serializing_if = "is_none_of_it")]
+    pub memory_tokens: u64,
+    /// What these cost, in tokens at the plain input price.
+    #[serde(skip_serializing_if = "is_free")]
+    pub memory_cost: f64,
+}
+
+fn is_none_of_it(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+fn is_free(cost: &f64) -> bool {
+    *cost == 0.0
 }
 
 /// What kind of decision it is. It is stored as its name.
@@ -85,12 +110,15 @@ pub enum DecisionKind {
     Disk,
     /// Files that a message names were added.
     Reference,
+    /// What is remembered was added.
+    Memory,
     /// A kind that is known by its name only: of a thread of the library, or of another version.
     Other(String),
 }
 
 impl DecisionKind {
-    const NAMED: [Self; 6] = [Self::Fold, Self::Shorten, Self::BringBack, Self::Cold, Self::Disk, Self::Reference];
+    const NAMED: [Self; 7] =
+        [Self::Fold, Self::Shorten, Self::BringBack, Self::Cold, Self::Disk, Self::Reference, Self::Memory];
 
     /// Its name.
     pub fn name(&self) -> &str {
@@ -101,6 +129,7 @@ impl DecisionKind {
             Self::Cold => "cold",
             Self::Disk => "disk",
             Self::Reference => "reference",
+            Self::Memory => "memory",
             Self::Other(name) => name,
         }
     }
@@ -127,6 +156,24 @@ impl RequestRecord {
             (note.cost, note.saves_per_request) = (fold.cost.max(0.0), fold.saves_per_request);
         }
     }
+}
+
+/// Something that the provider did to the window by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProviderEditNote {
+    /// Its type, in the provider's own word.
+    pub kind: String,
+    /// How many tool uses, or turns with thoughts, were cleared.
+    pub cleared: u64,
+    /// How many tokens of input the model did not see for it, as far as that is said.
+    pub cleared_tokens: u64,
+    /// What it was billed beside the response: input, in tokens at the plain input price, and output.
+    pub billed: f64,
+    /// Output tokens, beside those of the response.
+    pub output: u64,
+    /// All its tokens.
+    pub tokens: u64,
 }
 
 /// A decision in plain words.
@@ -158,6 +205,13 @@ pub struct DecidedNote {
     /// What of the dialogue a fold had to cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<CutNote>,
+    /// How many facts and passages were recalled.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recalled: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Something that a fold had to cut.
@@ -177,13 +231,58 @@ impl DecidedNote {
         let (reason, left_out, cut) = (reason.into(), Vec::new(), Vec::new());
         let (before_tokens, after_tokens, cost, saves_per_request) = (0, 0, 0.0, 0.0);
         let (is_forced, estimated) = (false, None);
-        Self { what, reason, is_forced, before_tokens, after_tokens, cost, saves_per_request, estimated, left_out, cut }
+        let recalled = 0;
+        Self {
+            what,
+            reason,
+            is_forced,
+            before_tokens,
+            after_tokens,
+            cost,
+            saves_per_request,
+            estimated,
+            left_out,
+            cut,
+            recalled,
+        }
     }
 
     /// Whether it is a fold.
     pub fn is_fold(&self) -> bool {
         self.what == DecisionKind::Fold
     }
+}
+
+impl Spent {
+    /// What a request took. Nothing is known of one whose response did not say.
+    pub fn of(record: &RequestRecord) -> Self {
+        let Some(usage) = record.usage else { return Self::default() };
+        let dollars = dollars_of(record).flatten().map(|(paid, _)| paid);
+        let is_guess = record.price_from.as_ref().is_some_and(|from| from.is_guess());
+        Self {
+            dollars: dollars.unwrap_or(0.0),
+            tokens: usage.total_input()
+                + usage.output
+                + record.provider_edits.iter().map(|edit| edit.tokens).sum::<u64>(),
+            is_guessed: is_guess && dollars.is_some(),
+            unpriced: u64::from(dollars.is_none()),
+        }
+    }
+}
+
+/// Dollars that were paid for a request and that pass-through would have cost; the inner `None` means that its prices
+/// are not known, the outer that nothing was billed.
+pub(crate) fn dollars_of(record: &RequestRecord) -> Option<Option<(f64, f64)>> {
+    let (usage, bill) = record.usage.zip(record.bill)?;
+    let Some((input, output)) = record.dollars else { return Some(None) };
+    let (input_through, output_through) = record.dollars_through.unwrap_or((input, output));
+    // The provider would have done by itself what it did, so it is part of both.
+    let written = usage.output as f64 + record.provider_edits.iter().map(|edit| edit.output as f64).sum::<f64>();
+    let edited: f64 = record.provider_edits.iter().map(|edit| edit.billed).sum();
+    Some(Some((
+        ((bill.billed + edited) * input + written * output) / 1e6,
+        ((bill.passed_through + edited) * input_through + written * output_through) / 1e6,
+    )))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use contexture::fold::Prices;
 use contexture::wire::{Answered, Usage};
 
 use crate::account::bill::{Account, Bill, SentRequest};
+use crate::account::cap::Spent;
 use crate::account::models::Model;
 
 /// The bill of a conversation, and the response that was billed last.
@@ -33,6 +34,12 @@ impl Billed {
     /// The id of the newest response since this gateway started.
     pub fn answer_id(&self) -> Option<&str> {
         self.answer_id.as_deref()
+    }
+
+    /// Adds what a request took. Returns what was spent by now.
+    pub fn spend(&mut self, spent: Spent) -> Spent {
+        self.account.spend(spent);
+        self.account.spent()
     }
 
     /// Adds a request with the usage that its response reported.

@@ -325,7 +325,8 @@ impl ConversationFolder {
             contents.iter().filter(|content| content.as_text().is_none()).count()
         };
         let logged = shown.position.and_then(|at| self.reading.log().get(at));
-        self.reading.format() != Format::Messages && logged.is_some_and(|(item, _)| others(item) > others(&shown.item))
+        let has_parts = matches!(self.reading.format(), Format::Messages | Format::Gemini);
+        !has_parts && logged.is_some_and(|(item, _)| others(item) > others(&shown.item))
     }
 
     /// Tokens sent, and tokens received.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contexture::item::{FunctionCall, Item, Meta, Origin};
 use contexture::tokens::TokenCounter;
-use contexture::wire::{Format, WireError, groups, read, unit_tokens};
+use contexture::wire::{Format, WireError, groups, read_at, unit_tokens};
 use serde_json::value::RawValue;
 
 /// The part number of a text that is sent after a message.
@@ -135,10 +135,10 @@ impl Reading {
         let new = messages.get(self.messages..until).ok_or(WireError::OtherRequest)?;
         let mut units: Vec<(ItemPlace, Item)> = Vec::new();
         let mut empty = Vec::new();
-        for (at, raw) in (self.messages..).zip(new) {
+        for at in self.messages..self.messages + new.len() {
             // The working directory is known at the start; later calls say where they run.
             let directory = self.directory.as_ref().filter(|_| at == self.lead);
-            let read = read(self.format, raw, directory)?;
+            let read = read_at(self.format, messages, at, directory)?;
             let of = read.len();
             if of == 0 {
                 empty.push(at);

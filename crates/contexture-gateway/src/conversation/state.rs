@@ -113,14 +113,19 @@ impl ConversationState {
         is_new
     }
 
+    /// Handles that a request with this many messages was decided about and not sent: if it comes again it is new.
+    pub fn note_unsent(&mut self, messages: usize) {
+        self.decisions.take_back(messages);
+        self.decisions.forget_points(messages);
+        self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
+        self.stored.note_change();
+    }
+
     /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what
     /// was decided about it is reverted, and if it comes again it is new.
     pub fn note_unanswered(&mut self, messages: usize) {
-        self.decisions.take_back(messages);
-        self.decisions.forget_points(messages);
+        self.note_unsent(messages);
         self.health.note_unanswered();
-        self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
-        self.stored.note_change();
     }
 
     /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it

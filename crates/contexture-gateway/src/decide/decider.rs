@@ -1,32 +1,34 @@
 //! Decides what is sent for a request.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use contexture::fold::Pins;
-use contexture::item::Item;
-use contexture::wire::{Plan, Request, WireError, read, rules};
+use contexture::fold::{FoldDecision, Pins};
+use contexture::wire::{Plan, Request, WireError};
 
 use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
-use super::notes::{note_of, references_note};
+use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
 use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
 use super::reason::PassReason;
+use super::rewriting::{allowed, rewritten, without_reasoning};
 use super::text_bytes::text_bytes;
 use super::texts::texts_of;
 use crate::accept::incoming::IncomingRequest;
 use crate::conversation::Conversation;
+use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::{ConversationFolder, NewDecisions};
 use crate::conversation::health::StopReason;
 use crate::conversation::state::ConversationState;
 use crate::find::index::{ConversationIndex, FoundConversation};
-use crate::options::Options;
+use crate::options::{Options, WindowEditor};
+use crate::remember::passing::PassingRequest;
+use crate::remember::recalled::{RecallRequest, memory_in};
 use crate::write::keeper::{Keeper, Keeping, KeptVersion};
 use crate::write::{Store, StoreError};
 
@@ -41,6 +43,8 @@ pub struct Decider {
     folding: Folding,
     /// Whether a user paused the gateway: requests are followed, but sent as they came.
     is_paused: AtomicBool,
+    /// Whether folding is careful, because signals of harm are above those of the held-out group.
+    is_careful: AtomicBool,
 }
 
 /// A request that was parsed.
@@ -74,7 +78,8 @@ impl Decider {
         let folding = Folding::new(&options, store.is_some());
         let index = ConversationIndex::new(store.clone(), options.holdout);
         let keeper = Keeper::new(store, options.clock.clone());
-        Self { options, index, keeper, folding, is_paused: AtomicBool::new(false) }
+        let (is_paused, is_careful) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { options, index, keeper, folding, is_paused, is_careful }
     }
 
     /// Sends requests as they came from now on, or as decided again. What was decided before stays, and applies again
@@ -86,6 +91,11 @@ impl Decider {
     /// Whether requests are sent as they came, because a user asked for it.
     pub fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Folds carefully from now on, or as usual: only when a window is full, and with more of what is recent.
+    pub fn set_careful(&self, is_careful: bool) {
+        self.is_careful.store(is_careful, Ordering::Relaxed);
     }
 
     /// Returns what is sent for a request, with new decisions if there is time.
@@ -152,6 +162,9 @@ impl Decider {
             // That it is sent is noted, so that nothing of it counts as new afterwards.
             return Ok(self.replayed(arrived, found, PassReason::Paused));
         }
+        if let Some(why) = self.theirs(request) {
+            return Ok(self.replayed(arrived, found, why));
+        }
         match prompt {
             Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUp)),
             // A summary must fit: what the provider refuses helps nobody.
@@ -195,6 +208,7 @@ impl Decider {
         outgoing: Outgoing,
     ) -> PreparedRequest {
         let messages = request.map_or(0, |request| request.messages().len());
+        let is_beside = request.is_some_and(Request::has_cached_content);
         let came_bytes = text_bytes(&incoming.body);
         let came = came_bytes / 4;
         let sent = outgoing.body().map_or(came, |body| text_bytes(body) / 4);
@@ -204,6 +218,7 @@ impl Decider {
             requested_model(&self.options, &incoming.asks, request),
             OwnCount { sent, came, is_counted: false, came_bytes },
         )
+        .beside_cached_content(is_beside)
     }
 
     /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
@@ -229,15 +244,34 @@ impl Decider {
         }
         let plan = conversation.state().decisions().plan_for(messages);
         let prepared = self.prepared(incoming, Some(request), self.applied(request, &plan, why));
-        prepared.of(conversation).kept(keeping.kept())
+        let remembered = self.remembered(&conversation, &[]);
+        prepared.remembering(remembered).of(conversation).kept(keeping.kept())
+    }
+
+    /// Why the window of a request is the provider's to edit, if it is.
+    fn theirs(&self, request: &Request<'_>) -> Option<PassReason> {
+        match () {
+            // Its blocks stay where they are, and what is before them is seen by nobody.
+            () if request.is_compacted() => Some(PassReason::Compacted),
+            () if self.options.editor == WindowEditor::Theirs && request.asks_for_edits() => {
+                Some(PassReason::TheirEdits)
+            }
+            () => None,
+        }
+    }
+
+    /// Whether what a request asks its provider to edit is taken out of it.
+    fn takes_out_edits(&self, request: &Request<'_>) -> bool {
+        self.options.editor == WindowEditor::Ours && request.asks_for_edits() && !request.is_compacted()
     }
 
     /// What a plan makes of a request.
     fn applied(&self, request: &Request<'_>, plan: &Plan, why: PassReason) -> Outgoing {
-        if plan.is_as_it_came() || self.options.observe || self.is_paused() {
+        let takes_out = self.takes_out_edits(request);
+        if (plan.is_as_it_came() && !takes_out) || self.options.observe || self.is_paused() {
             return Outgoing::AsItCame(why);
         }
-        match allowed(request, plan) {
+        match allowed(request, plan, takes_out) {
             Ok(body) => Outgoing::Replayed { body: Bytes::from(body.into_owned().into_bytes()), why },
             Err(error) => Outgoing::AsItCame(PassReason::Unfit { why: Box::new(why), error }),
         }
@@ -269,18 +303,26 @@ impl Decider {
         let mut held = conversation.folder();
         may_decide(&conversation.state(), found.messages, is_above)?;
         self.adopt(request, conversation, &mut held)?;
+        // What the provider keeps under a name is in its count, and cannot be folded.
+        let apart = if request.has_cached_content() { conversation.state().billed().account().apart() } else { 0 };
         let head = head_tokens(request, conversation.beginning().lead);
         let requested = requested_model(&self.options, &arrived.incoming.asks, Some(request));
-        let policy = policy(&self.options, request, conversation, &requested, head);
-        let budget = policy.budget + head;
+        let policy = policy(&self.options, request, conversation, &requested, head + apart);
+        let policy = if self.is_careful.load(Ordering::Relaxed) { policy.careful() } else { policy };
+        let budget = policy.budget + head + apart;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
-        let current = self.folding.caught_up(request, conversation, held.take(), &policy);
-        let CurrentFolder { mut folder, named } = current.map_err(|error| misread(conversation, &error))?;
+        let recall = self.recall(arrived, conversation);
+        let current = self.folding.caught_up(request, conversation, held.take(), &policy, recall.as_ref());
+        let CurrentFolder { mut folder, named, notes: mut added } =
+            current.map_err(|error| misread(conversation, &error))?;
         let mut new = NewDecisions { named, ..folder.request(policy, is_cold, self.folding.disk()) };
         new.plan.follow(&conversation.state().decisions().plan_for(found.messages));
-        let body = rewritten(request, &folder, &new).map_err(|error| unwritable(conversation, error))?;
+        let takes_out = self.takes_out_edits(request);
+        let body = rewritten(request, &folder, &new, takes_out).map_err(|error| unwritable(conversation, error))?;
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
-        notes.extend(new.named.iter().map(|_| references_note()));
+        notes.append(&mut added);
+        notes.extend(takes_out.then(edits_note));
+        let remembered = self.remembered(conversation, &new.named);
         let (sent, came) = folder.tokens();
         let came_bytes = text_bytes(&arrived.incoming.body);
         let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
@@ -297,8 +339,39 @@ impl Decider {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
             false => (Outgoing::Decided { body }, tokens),
         };
-        let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens);
+        let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens)
+            .beside_cached_content(request.has_cached_content())
+            .remembering(remembered);
         Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).kept(kept))
+    }
+
+    /// What recalling needs to know, if a request may get memory: one of a person's own conversation with an agent. Titles
+    /// and other requests on the side have no tools.
+    fn recall<'r>(&'r self, arrived: Arrived<'r, '_>, conversation: &'r Conversation) -> Option<RecallRequest<'r>> {
+        let Arrived { incoming, request, until } = arrived;
+        let memory =
+            self.options.memory.as_ref().filter(|_| !self.options.observe && may_remember(incoming, request))?;
+        let (key, now_ms) = (incoming.scope.owner.as_str(), self.now_ms());
+        Some(RecallRequest { memory, key, conversation: conversation.id(), now_ms, until })
+    }
+
+    /// Tokens of memory that were added to a conversation before, and those that are new.
+    fn remembered(&self, conversation: &Conversation, new: &[(usize, Arc<str>)]) -> (u64, u64) {
+        if self.options.memory.is_none() {
+            return (0, 0);
+        }
+        let tokens = |text: &Arc<str>| memory_in(text).map_or(0, |memory| self.options.counter.count(memory));
+        let before = conversation.state().decisions().attached().values().map(tokens).sum();
+        (before, new.iter().map(|(_, text)| tokens(text)).sum())
+    }
+
+    /// What is kept of a request when its response has ended, if there is a memory.
+    pub fn passing(&self, incoming: &IncomingRequest, prepared: &PreparedRequest) -> Option<PassingRequest> {
+        let is_aside = incoming.is_count || incoming.is_sub_agent || incoming.is_compaction;
+        let memory = self.options.memory.clone().filter(|_| !is_aside)?;
+        let conversation = prepared.conversation()?.id().clone();
+        let (key, format) = (incoming.scope.owner.clone(), incoming.format);
+        Some(PassingRequest { memory, key, conversation, format, body: incoming.body.clone() })
     }
 
     /// Lets decisions that were made too late for an earlier request take effect with this one, before anything else is
@@ -380,6 +453,23 @@ impl Decider {
         self.keeper.begin(conversation, state, texts)
     }
 
+    /// Counts the signals of harm in what is new of a conversation.
+    pub fn follow(&self, incoming: &IncomingRequest, conversation: &Conversation) {
+        let Ok(request) = parsed(incoming) else { return };
+        let is_fold = |entry: &&DecisionEntry| matches!(entry.decision, FoldDecision::Fold(_));
+        let folds: Vec<usize> = {
+            let state = conversation.state();
+            state.decisions().entries().iter().filter(is_fold).map(|entry| entry.messages).collect()
+        };
+        conversation.signals().follow(request.format(), request.messages(), &self.options.dialects, &folds);
+    }
+
+    /// Whether a conversation is held out, if conversations are compared at all.
+    pub fn held_out(&self, conversation: &Conversation) -> Option<bool> {
+        let is_held_out = conversation.beginning().is_held_out;
+        (self.options.holdout > 0.0 || is_held_out).then_some(is_held_out)
+    }
+
     /// How long a request waits for a store that others share; `None` if it is not shared.
     pub fn patience(&self) -> Option<Duration> {
         self.keeper.patience()
@@ -425,9 +515,15 @@ impl Decider {
     }
 }
 
+/// Whether a request is a person's own conversation with an agent: not a sub-agent's, no summary, and nothing on the side.
+fn may_remember(incoming: &IncomingRequest, request: &Request<'_>) -> bool {
+    !incoming.is_sub_agent && !incoming.is_compaction && request.has_tools() && compaction(request).is_none()
+}
+
 fn parsed(incoming: &IncomingRequest) -> Result<Request<'_>, PassReason> {
     let text = std::str::from_utf8(&incoming.body).map_err(|_| PassReason::NoText)?;
-    Request::parse(incoming.format, text).map_err(PassReason::Misread)
+    let request = Request::parse(incoming.format, text).map_err(PassReason::Misread)?;
+    Ok(request.addressed_to(incoming.model.as_deref()))
 }
 
 /// Whether new decisions may be made for a request with this many messages.
@@ -460,50 +556,6 @@ fn unwritable(conversation: &Conversation, error: WireError) -> PassReason {
     match conversation.state().health_mut().note_failure(&error) {
         Some(why) => PassReason::Stopped(why),
         None => PassReason::Unwritable(error),
-    }
-}
-
-/// The body with new decisions; `None` if it is the one that came.
-fn rewritten(
-    request: &Request<'_>,
-    folder: &ConversationFolder,
-    new: &NewDecisions,
-) -> Result<Option<Bytes>, WireError> {
-    let body = allowed(request, &new.plan)?;
-    if new.has_folded() && !folder.is_paired() {
-        return Err(WireError::OtherRequest);
-    }
-    let is_changed = !new.plan.is_as_it_came();
-    Ok(is_changed.then(|| Bytes::from(body.into_owned().into_bytes())))
-}
-
-/// A plan for all messages of a request: those that it does not cover yet without their reasoning.
-fn without_reasoning(mut plan: Plan, request: &Request<'_>) -> Result<Plan, WireError> {
-    for at in plan.covered()..request.messages().len() {
-        let units = read(request.format(), request.messages()[at], None)?;
-        if !units.iter().any(|unit| matches!(unit.item, Item::Reasoning(_))) {
-            plan.push_kept(at..at + 1);
-            continue;
-        }
-        for (unit, _) in units.iter().enumerate().filter(|(_, unit)| !matches!(unit.item, Item::Reasoning(_))) {
-            plan.push_unit(at, unit, units.len(), None);
-        }
-    }
-    plan.cover(request.messages().len());
-    Ok(plan)
-}
-
-/// A request as a plan says, if its provider accepts it like that.
-fn allowed<'a>(request: &Request<'a>, plan: &Plan) -> Result<Cow<'a, str>, WireError> {
-    let body = request.rewritten(plan)?;
-    let Some(broken) = rules::broken(request.format(), &body).filter(|_| !plan.is_as_it_came()) else {
-        return Ok(body);
-    };
-    // What the client sends itself is the provider's to judge.
-    let own = rules::broken(request.format(), request.body());
-    match own.is_some_and(|own| std::ptr::eq(own.rule, broken.rule)) {
-        true => Ok(body),
-        false => Err(WireError::Refused(broken.rule.refused)),
     }
 }
 

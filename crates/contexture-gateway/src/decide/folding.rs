@@ -9,10 +9,13 @@ use contexture::host::FsAdapter;
 use contexture::wire::rules::binds_reasoning;
 use contexture::wire::{Request, WireError, read};
 
+use super::notes::references_note;
 use super::referenced::referenced;
+use crate::account::record::DecidedNote;
 use crate::conversation::Conversation;
 use crate::conversation::folder::{Bound, ConversationFolder, FolderSettings};
 use crate::options::Options;
+use crate::remember::recalled::RecallRequest;
 
 /// Brings folders up to requests, and knows the files that they are about.
 pub struct Folding {
@@ -25,8 +28,10 @@ pub struct Folding {
 pub struct CurrentFolder {
     /// The folder.
     pub folder: ConversationFolder,
-    /// The text for files that the newest message names, with its message.
+    /// The text for files that the newest message names and for what is remembered, with its message.
     pub named: Vec<(usize, Arc<str>)>,
+    /// What is said about it.
+    pub notes: Vec<DecidedNote>,
 }
 
 impl Folding {
@@ -57,16 +62,30 @@ impl Folding {
         conversation: &Conversation,
         held: Option<ConversationFolder>,
         policy: &Policy,
+        recall: Option<&RecallRequest<'_>>,
     ) -> Result<CurrentFolder, WireError> {
         let mut folder = self.before(request, conversation, held, policy)?;
         folder.bind(bound(request, conversation));
         let newest = request.messages().len().saturating_sub(1);
-        let named: Vec<_> = self.named_files(request, &folder).map(|text| (newest, text)).into_iter().collect();
+        let files = self.named_files(request, &folder);
+        let mut notes: Vec<DecidedNote> = files.iter().map(|_| references_note()).collect();
+        let recalled = recall
+            .filter(|_| folder.messages() < request.messages().len())
+            .and_then(|recall| recall.recalled(request, folder.messages(), folder.log(), &*self.settings.counter));
+        let memory = recalled.and_then(|recalled| {
+            notes.push(recalled.note);
+            recalled.text
+        });
+        let text: Option<Arc<str>> = match (files, memory) {
+            (Some(files), Some(memory)) => Some(format!("{files}\n{memory}").into()),
+            (files, memory) => files.or(memory),
+        };
+        let named: Vec<_> = text.map(|text| (newest, text)).into_iter().collect();
         for (message, text) in &named {
             folder.attach(*message, text.clone());
         }
         folder.catch_up(request.messages())?;
-        Ok(CurrentFolder { folder, named })
+        Ok(CurrentFolder { folder, named, notes })
     }
 
     /// The text to send after the newest message for the files that it names.

@@ -42,3 +42,12 @@ fn cuts_of(fold: &Fold) -> Vec<CutNote> {
 pub fn references_note() -> DecidedNote {
     DecidedNote::new(DecisionKind::Reference, "a message names files")
 }
+
+/// The note that the provider was not asked to edit the window, although the client asks for it.
+pub fn edits_note() -> DecidedNote {
+    let kind = DecisionKind::Other("options".to_owned());
+    DecidedNote::new(
+        kind,
+        "what asks the provider to edit the window was taken out, as `gateway.context_management` says",
+    )
+}

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::Prices;
-use contexture::wire::{Answered, Usage};
+use contexture::wire::{Answered, AppliedEdit, Usage};
 
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
 use super::text_bytes::text_bytes;
-use crate::account::bill::{Account, Bill, SentRequest};
+use crate::account::bill::{Account, Bill, SentRequest, billed_input};
 use crate::account::models::Known;
-use crate::account::record::{DecidedNote, RequestRecord};
+use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
 use crate::conversation::Conversation;
 use crate::write::keeper::KeptVersion;
 
@@ -55,6 +55,10 @@ pub struct PreparedRequest {
     budget: Option<u64>,
     /// What of its conversation has to be in the store, if there is one.
     kept: Option<KeptVersion>,
+    /// Whether it goes on from a content that the provider keeps under a name.
+    has_apart: bool,
+    /// Tokens of memory in it: those that were sent before, and those that are new.
+    memory: (u64, u64),
 }
 
 impl PreparedRequest {
@@ -71,7 +75,19 @@ impl PreparedRequest {
             decided: Vec::new(),
             budget: None,
             kept: None,
+            has_apart: false,
+            memory: (0, 0),
         }
+    }
+
+    /// Says whether it goes on from a content that the provider keeps under a name.
+    pub fn beside_cached_content(self, has_apart: bool) -> Self {
+        Self { has_apart, ..self }
+    }
+
+    /// Sets the tokens of memory in it: those that were sent before, and those that are new.
+    pub fn remembering(self, memory: (u64, u64)) -> Self {
+        Self { memory, ..self }
     }
 
     /// Sets the most tokens that its window could have, by our own count.
@@ -156,6 +172,7 @@ impl PreparedRequest {
                 || self.outgoing.has_given_up()
                 // What was sent before a pause was something else.
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
+            has_apart: self.has_apart,
             time_ms,
         };
         match &self.conversation {
@@ -165,6 +182,23 @@ impl PreparedRequest {
             // Without a conversation it was sent as it came, so pass-through would have cost the same.
             None => Account::default().note(model, prices, sent, usage, now_ms),
         }
+    }
+
+    /// What the provider did to the window by itself, for the record.
+    pub fn edit_notes(&self, answered: &Answered) -> Vec<ProviderEditNote> {
+        let model = &self.requested.known.model;
+        let note = |edit: &AppliedEdit| {
+            let usage = edit.usage.unwrap_or_default();
+            ProviderEditNote {
+                kind: edit.kind.clone(),
+                cleared: edit.cleared,
+                cleared_tokens: edit.cleared_tokens,
+                billed: billed_input(model, &usage),
+                output: usage.output,
+                tokens: usage.total_input() + usage.output,
+            }
+        };
+        answered.edits.iter().map(note).collect()
     }
 
     /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
@@ -186,6 +220,15 @@ impl PreparedRequest {
         }
     }
 
+    /// Handles that nothing is sent of it: what was decided about it is taken back, if anything was.
+    pub fn note_unsent(&self) {
+        let is_new = matches!(self.outgoing, Outgoing::Decided { .. } | Outgoing::Observed { .. });
+        if let Some(conversation) = self.conversation.as_ref().filter(|_| is_new) {
+            conversation.state().note_unsent(self.messages);
+            *conversation.folder() = None;
+        }
+    }
+
     /// What its record says before there is a response.
     pub fn record(&self, session: &str, time_ms: u64) -> RequestRecord {
         RequestRecord {
@@ -203,8 +246,12 @@ impl PreparedRequest {
 
     /// What its record says when its response has ended, apart from the response itself.
     pub fn whole_record(&self, session: &str, time_ms: u64) -> RequestRecord {
-        let known = &self.requested.known;
+        let RequestedModel { known, prices, .. } = &self.requested;
+        // What was sent as it came has no memory.
+        let (before, new) = if self.body().is_some() { self.memory } else { (0, 0) };
         RequestRecord {
+            memory_tokens: before + new,
+            memory_cost: before as f64 * prices.read + new as f64 * prices.write,
             is_unsaved: self.kept.as_ref().is_some_and(|kept| !kept.is_saved()),
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),

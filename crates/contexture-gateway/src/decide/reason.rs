@@ -33,6 +33,15 @@ pub enum PassReason {
     /// The client summarises the conversation.
     #[error("the client sums up the conversation by itself")]
     SummedUp,
+    /// The client asks the provider to edit the window.
+    #[error("the client asks the provider to edit the window, so nothing is folded beside it")]
+    TheirEdits,
+    /// The provider has compacted the conversation.
+    #[error("the provider has compacted the conversation, so nothing is folded beside it")]
+    Compacted,
+    /// Its signature covers its body.
+    #[error("its signature (SigV4) covers its body, so it cannot be changed; with an API key of Bedrock it could be")]
+    Signed,
     /// It was sent before.
     #[error("the client repeats it")]
     Repeated,

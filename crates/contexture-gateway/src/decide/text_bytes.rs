@@ -3,7 +3,8 @@
 use memchr::{memchr, memmem};
 
 /// Fields whose values say little for their length: encrypted reasoning, and the signatures of thinking.
-const OPAQUE: [&[u8]; 2] = [b"\"encrypted_content\"", b"\"signature\""];
+const OPAQUE: [&[u8]; 4] =
+    [b"\"encrypted_content\"", b"\"signature\"", b"\"thoughtSignature\"", b"\"thought_signature\""];
 
 /// The bytes of a body without the values of such fields.
 pub fn text_bytes(body: &[u8]) -> u64 {

@@ -68,12 +68,13 @@ impl ConversationIndex {
         scope: &RequestScope,
     ) -> Result<FoundConversation, WireError> {
         let mut arriving = ArrivingMessages::new(request, messages, &self.hashing);
+        let session = scope.session.clone();
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let mut best = self.best_of_all(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let conversation = loop {
             let Some(Best { conversation, shared, generation, goes_on, is_repeated }) = best else {
-                break self.begin(key, scope, request, known);
+                break self.begin(key, (scope, &session), request, known);
             };
             let mut state = conversation.state();
             if state.seen().generation() != generation {
@@ -245,13 +246,13 @@ impl ConversationIndex {
     fn begin(
         &self,
         key: ConversationKey,
-        scope: Digest,
+        (scope, session): (Digest, &str),
         request: &Request<'_>,
         known: Vec<MessageHashes>,
     ) -> Arc<Conversation> {
         let id = fresh_id();
         let beginning = Beginning {
-            is_held_out: share_of(&id) < self.holdout,
+            is_held_out: share_of(session, &id) < self.holdout,
             id,
             key,
             scope,
@@ -322,8 +323,26 @@ fn fresh_id() -> Arc<str> {
     id.into()
 }
 
-/// Maps an id to a number between 0 and 1.
-fn share_of(id: &str) -> f64 {
-    let digest = raw_digest(id.as_bytes());
-    f64::from(u16::from_le_bytes([digest.0[0], digest.0[1]])) / f64::from(u16::MAX)
+/// Maps a conversation to a number between 0 and 1: by a keyed hash of the client's session where it names one, so that an
+/// agent and its helpers are in one group and stay there, otherwise by that of its id, which is random.
+fn share_of(session: &str, id: &str) -> f64 {
+    // What follows the slash tells the parts of a session apart.
+    let session = session.split('/').next().unwrap_or_default();
+    let key = blake3::derive_key("contexture-gateway 2026 conversations held out for comparison", b"");
+    let hash = blake3::keyed_hash(&key, if session.is_empty() { id } else { session }.as_bytes());
+    let bytes = hash.as_bytes();
+    f64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_of;
+
+    #[test]
+    fn a_session_is_in_one_group_with_its_helpers_and_shares_come_out_as_asked() {
+        assert_eq!(share_of("s-1/agent-7", "a"), share_of("s-1/", "b"));
+        assert_ne!(share_of("", "a"), share_of("", "b"));
+        let held = (0..10_000).filter(|n| share_of(&format!("session {n}"), "x") < 0.1).count();
+        assert!((850..1_150).contains(&held), "{held}");
+    }
 }

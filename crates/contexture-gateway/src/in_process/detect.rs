@@ -24,7 +24,8 @@ const CHAT_FIELDS: [&str; 10] = [
     "n",
 ];
 
-/// The format of a request, by what only one of the formats has: `input` for responses; the roles `system`, `developer`
+/// The format of a request, by what only one of the formats has: `input` for responses; `contents` for
+/// Gemini; the roles `system`, `developer`
 /// and `tool` or `tool_calls` for chat completions; `system` beside the messages, `tool_use` and `tool_result` for
 /// Anthropic's. What both could have sent is Anthropic's if its model is one of theirs and `max_tokens` is set, which
 /// they require.
@@ -39,6 +40,9 @@ pub fn detected_format(body: &str) -> Result<Format, RequestError> {
     };
     let has = |name: &str| fields.contains_key(name);
     let Some(messages) = fields.get("messages") else {
+        if has("contents") {
+            return Ok(Format::Gemini);
+        }
         return if has("input") { Ok(Format::Responses) } else { Err(RequestError::UnknownFormat) };
     };
     if ANTHROPIC_FIELDS.iter().any(|name| has(name)) {
@@ -94,6 +98,7 @@ mod tests {
     #[test]
     fn each_format_is_known_by_what_only_it_has() {
         check(r#"{"input":"hello"}"#, Format::Responses);
+        check(r#"{"contents":[{"parts":[{"text":"hello"}]}]}"#, Format::Gemini);
         check(r#"{"messages":[{"role":"user","content":"hi"}]}"#, Format::Chat);
         check(r#"{"model":"claude-x","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}"#, Format::Messages);
         check(r#"{"model":"claude-x","messages":[{"role":"user","content":"hi"}]}"#, Format::Chat);

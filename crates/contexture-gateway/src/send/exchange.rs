@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use bytes::Bytes;
-use contexture::wire::{Answered, asking_for_diagnosis};
+use contexture::wire::{AnswerReader, Answered, asking_for_diagnosis};
 
 use crate::accept::coding::Coding;
 use crate::accept::headers;
 use crate::accept::refusal::refusal;
+use crate::account::cap::Spent;
 use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::account::session::BegunRecord;
 use crate::decide::prepared::PreparedRequest;
+use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
 use crate::send::passing::Passing;
 use crate::send::upstream::Route;
@@ -23,6 +25,9 @@ use crate::watch::Watched;
 
 /// How long a response waits until it is written that the request was sent.
 const BEGINNING: Duration = Duration::from_millis(50);
+
+/// Counts what is new of a conversation, for the record of a request.
+pub(crate) type Following = tokio::task::JoinHandle<()>;
 
 /// Where a request goes, and how.
 pub(crate) struct Target {
@@ -74,6 +79,10 @@ pub(crate) struct Exchange {
     watched: Option<Watched>,
     /// Its record in the store.
     begun: BegunRecord,
+    /// What is kept of it when its response has ended.
+    passing: Option<PassingRequest>,
+    /// Counts the signals of harm.
+    following: Option<Following>,
 }
 
 impl Exchange {
@@ -83,9 +92,14 @@ impl Exchange {
         prepared: PreparedRequest,
         bodies: Bodies,
         timing: Timing,
-        (watched, begun): (Option<Watched>, BegunRecord),
+        (watched, begun, following): (Option<Watched>, BegunRecord, Option<Following>),
     ) -> Self {
-        Self { shared, target, prepared, bodies, timing, watched, begun }
+        Self { shared, target, prepared, bodies, timing, watched, begun, following, passing: None }
+    }
+
+    /// Sets what is kept of it when its response has ended.
+    pub(crate) fn remembering(self, passing: Option<PassingRequest>) -> Self {
+        Self { passing, ..self }
     }
 
     pub(crate) async fn send(mut self) -> Response<Body> {
@@ -164,16 +178,13 @@ impl Exchange {
             self.prepared.note_refused();
         }
         let (status, headers) = (answer.status(), headers::kept(answer.headers()));
-        let is_stream = headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
+        let reader = reader_of(&headers);
         // Among them is a reason phrase that is not the usual one of the status.
         let extensions = answer.extensions().clone();
         self.let_go();
         let (quota, first_byte) = (headers::quota_of(&headers), self.timing.began.elapsed());
         let at_end = Box::new(move |answered: &Answered| self.note(status.as_u16(), quota, answered, first_byte));
-        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), is_stream, at_end));
+        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), reader, at_end));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         *response.extensions_mut() = extensions;
         response
@@ -188,6 +199,8 @@ impl Exchange {
     /// Bills the request and records its outcome.
     fn note(&mut self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
         self.prepared.take_adopted();
+        let passing = self.passing.take().filter(|_| status < 400);
+        let following = self.following.take();
         let Self { shared, target: Target { route, .. }, prepared, timing, .. } = &*self;
         let (now_ms, whole) = (shared.decider.now_ms(), timing.began.elapsed());
         let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
@@ -203,6 +216,7 @@ impl Exchange {
             dollars,
             dollars_through,
             diagnosis: answered.diagnosis.clone(),
+            provider_edits: prepared.edit_notes(answered),
             own_us: timing.own.as_micros() as u64,
             first_byte_ms: first_byte.as_millis() as u64,
             whole_ms: whole.as_millis() as u64,
@@ -210,20 +224,46 @@ impl Exchange {
             ..prepared.whole_record(shared.session.id(), time_ms)
         };
         record.note_fold_bill();
+        let spent = Spent::of(&record);
+        // A client that repeats a request at once is told by what was spent with this one.
+        let of_conversation = prepared.conversation().map(|found| found.state().billed_mut().spend(spent));
+        shared.spending.add(&record, of_conversation);
         let (shared, watched, place) = (shared.clone(), self.watched.clone(), self.begun.place());
         let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
-        let conversation = prepared.conversation().filter(|_| is_saved).cloned();
+        let conversation = prepared.conversation().cloned();
+        record.is_held_out = conversation.as_ref().and_then(|found| shared.decider.held_out(found));
         shared.session.expect();
         // Writing waits for the disk, so it runs in the background.
         tokio::task::spawn_blocking(move || {
-            if let Some(conversation) = conversation {
+            if let Some((following, runtime)) = following.zip(tokio::runtime::Handle::try_current().ok()) {
+                // If that task panicked, nothing is counted.
+                let _ = runtime.block_on(following);
+            }
+            if let Some(conversation) = &conversation {
+                record.signals = Some(conversation.signals().counts());
+                shared.decider.set_careful(shared.harm.note(&record));
+            }
+            if let Some(conversation) = conversation.filter(|_| is_saved) {
                 shared.decider.save(&conversation);
             }
             if let Some(watched) = watched {
                 watched.end(&record);
             }
+            if let Some(passing) = passing {
+                passing.keep(now_ms);
+            }
             shared.session.note(place, record);
         });
+    }
+}
+
+/// What reads a response, by how it is framed.
+fn reader_of(headers: &HeaderMap) -> AnswerReader {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.trim_start().to_ascii_lowercase();
+    match kind.starts_with("application/vnd.amazon.eventstream") {
+        true => AnswerReader::of_amazon(),
+        false => AnswerReader::new(kind.starts_with("text/event-stream")),
     }
 }
 

@@ -26,8 +26,8 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
     /// The body that the client gets.
-    pub fn body(bytes: S, is_stream: bool, at_end: AtEnd) -> Body {
-        Body::from_stream(Self { bytes, reader: AnswerReader::new(is_stream), at_end: Some(at_end) })
+    pub fn body(bytes: S, reader: AnswerReader, at_end: AtEnd) -> Body {
+        Body::from_stream(Self { bytes, reader, at_end: Some(at_end) })
     }
 }
 

@@ -71,33 +71,23 @@ async fn answer(State(answers): State<watch::Sender<usize>>, request: Request) -
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let path = parts.uri.path();
     let Some(format) = Format::of_path(path) else {
-        if let Some(response) = of_gemini(path) {
-            answers.send_modify(|answers| *answers += 1);
-            return response;
-        }
-        return response("application/json", json!({"object": "list", "data": [], "input_tokens": 1}).to_string());
+        return response(
+            "application/json",
+            json!({"object": "list", "data": [], "input_tokens": 1, "totalTokens": 1}).to_string(),
+        );
     };
     answers.send_modify(|answers| *answers += 1);
     let model = body["model"].as_str().unwrap_or("model");
-    match body["stream"] == true {
-        true => response("text/event-stream", events(format, model)),
-        false => response("application/json", whole(format, model).to_string()),
+    let is_list = parts.uri.query().is_none_or(|query| !query.split('&').any(|field| field == "alt=sse"));
+    match format {
+        Format::Gemini if path.ends_with(":generateContent") => {}
+        // Without `alt=sse` Google streams a list.
+        Format::Gemini if is_list => return response("application/json", format!("[{}]", whole(format, model))),
+        Format::Gemini => return response("text/event-stream", events(format, model)),
+        _ if body["stream"] == true => return response("text/event-stream", events(format, model)),
+        _ => {}
     }
-}
-
-/// A response in Gemini's format, for the methods that generate.
-fn of_gemini(path: &str) -> Option<Response<Body>> {
-    let generated = json!({
-        "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [{"text": "ok"}]}}],
-        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
-        "modelVersion": "model",
-    });
-    match path.rsplit_once(':')?.1 {
-        "generateContent" => Some(response("application/json", generated.to_string())),
-        // Clients ask for server-sent events with `alt=sse`, and nobody asks for the array that comes without it.
-        "streamGenerateContent" => Some(response("text/event-stream", format!("data: {generated}\n\n"))),
-        _ => None,
-    }
+    response("application/json", whole(format, model).to_string())
 }
 
 fn response(kind: &'static str, body: String) -> Response<Body> {
@@ -119,6 +109,11 @@ fn whole(format: Format, model: &str) -> Value {
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }),
         Format::Responses => responded(model, json!([spoken(true)])),
+        Format::Gemini => json!({
+            "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [{"text": "ok"}]}}],
+            "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+            "modelVersion": model,
+        }),
     }
 }
 
@@ -143,6 +138,7 @@ fn events(format: Format, model: &str) -> String {
         Format::Messages => messages_events(model),
         Format::Chat => return chat_events(model),
         Format::Responses => responses_events(model),
+        Format::Gemini => return format!("data: {}\n\n", whole(format, model)),
     };
     let write = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
     events.iter().map(write).collect()

@@ -1,4 +1,5 @@
-//! An exact simulation of a provider's prefix cache: Anthropic's cache marks, and OpenAI's automatic prefix.
+//! An exact simulation of a provider's prefix cache: Anthropic's cache marks, and the automatic prefix of
+//! OpenAI and Google.
 
 use std::collections::HashMap;
 
@@ -53,6 +54,9 @@ impl Took {
             }
             Format::Chat => {
                 json!({"prompt_tokens": self.total(), "completion_tokens": output, "total_tokens": self.total() + output, "prompt_tokens_details": {"cached_tokens": self.read}})
+            }
+            Format::Gemini => {
+                json!({"promptTokenCount": self.total(), "candidatesTokenCount": output, "totalTokenCount": self.total() + output, "cachedContentTokenCount": self.read})
             }
             Format::Responses => {
                 json!({"input_tokens": self.total(), "output_tokens": output, "total_tokens": self.total() + output, "input_tokens_details": {"cached_tokens": self.read}})
@@ -139,6 +143,15 @@ fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
         }
         Format::Chat => blocks.extend(list(&body["messages"]).into_iter().map(parsed)),
         Format::Responses => blocks.extend(list(&body["input"]).into_iter().map(parsed)),
+        Format::Gemini => {
+            blocks.insert(0, body["systemInstruction"].clone());
+            for content in list(&body["contents"]) {
+                blocks.extend(list(&content["parts"]).into_iter().map(|mut part| {
+                    part["role"] = content["role"].clone();
+                    part
+                }));
+            }
+        }
     }
     blocks
 }

@@ -176,6 +176,7 @@ impl Player {
         let is_changed = self.folder.window().iter().any(|shown| !shown.is_logged)
             || self.folder.window().len() != self.folder.log().len();
         let request = SentRequest {
+            has_apart: false,
             sent_tokens: sent + self.head,
             came_tokens: came + self.head,
             is_counted: true,

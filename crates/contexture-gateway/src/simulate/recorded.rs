@@ -98,7 +98,9 @@ impl RecordedSession {
     /// The size in bytes of the model's response to a request.
     pub fn answer_bytes(&self, number: usize) -> u64 {
         let answer = self.messages.get(self.requests[number]..).unwrap_or_default();
-        let is_answer = |message: &&Value| message["role"] == "assistant" || message["type"] == "function_call";
+        let is_answer = |message: &&Value| {
+            message["role"] == "assistant" || message["role"] == "model" || message["type"] == "function_call"
+        };
         answer.iter().take_while(is_answer).map(|message| message.to_string().len() as u64).sum()
     }
 
@@ -133,7 +135,9 @@ impl RecordedSession {
     }
 
     fn is_of_model(&self) -> bool {
-        self.messages.last().is_some_and(|last| last["role"] == "assistant" || last["type"] == "function_call")
+        self.messages.last().is_some_and(|last| {
+            last["role"] == "assistant" || last["role"] == "model" || last["type"] == "function_call"
+        })
     }
 
     fn say(&mut self, text: &str) {
@@ -145,6 +149,7 @@ impl RecordedSession {
             Format::Responses => {
                 json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
             }
+            Format::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
         });
     }
 
@@ -184,7 +189,24 @@ impl RecordedSession {
                 }
                 self.messages.extend(calls.iter().map(|call| json!({"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments})));
             }
+            Format::Gemini => {
+                let parts = Self::parts(&text, &calls, self.messages.len());
+                self.messages.push(json!({"role": "model", "parts": parts}));
+            }
         }
+    }
+
+    /// The parts of a response; as Google does it, the first call has the signature.
+    fn parts(text: &str, calls: &[&FunctionCall], at: usize) -> Vec<Value> {
+        let said = (!text.is_empty()).then(|| json!({"text": text}));
+        let call = |(number, call): (usize, &&FunctionCall)| {
+            let mut part = json!({"functionCall": {"id": call.call_id, "name": call.name, "args": input_of(call)}});
+            if number == 0 {
+                part["thoughtSignature"] = format!("c2lnbmVk{at}").into();
+            }
+            part
+        };
+        said.into_iter().chain(calls.iter().enumerate().map(call)).collect()
     }
 
     /// Adds the items of a response as a reader of the format would see them.
@@ -196,8 +218,8 @@ impl RecordedSession {
         }
         for (count, call) in calls.iter().enumerate() {
             let message = if self.format == Format::Responses { at + count } else { at };
-            let arguments =
-                if self.format == Format::Messages { input_of(call).to_string() } else { call.arguments.clone() };
+            let is_parsed = matches!(self.format, Format::Messages | Format::Gemini);
+            let arguments = if is_parsed { input_of(call).to_string() } else { call.arguments.clone() };
             self.items.push((message, Item::call(&call.call_id, &call.name, arguments)));
         }
     }
@@ -206,8 +228,9 @@ impl RecordedSession {
         let outcome = match (self.format, is_error) {
             (Format::Messages, true) => Outcome::Failed,
             (Format::Messages, false) => Outcome::Done,
-            // These formats do not report errors.
-            (Format::Chat | Format::Responses, _) => Outcome::Unknown,
+            (Format::Gemini, true) => Outcome::Failed,
+            // These formats do not report errors, or nothing else.
+            (Format::Chat | Format::Responses | Format::Gemini, _) => Outcome::Unknown,
         };
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
         match self.format {
@@ -217,6 +240,19 @@ impl RecordedSession {
                 match last.and_then(|last| last["content"].as_array_mut()) {
                     Some(blocks) => blocks.push(block),
                     None => self.messages.push(json!({"role": "user", "content": [block]})),
+                }
+            }
+            Format::Gemini => {
+                let field = if is_error { "error" } else { "output" };
+                let name =
+                    self.items.iter().rev().filter_map(|(_, item)| item.as_call()).find(|call| &*call.call_id == id);
+                let name = name.map(|call| call.name.clone()).unwrap_or_default();
+                let part = json!({"functionResponse": {"id": id, "name": name, "response": {field: text}}});
+                // All responses of a turn go into one content.
+                let last = self.messages.last_mut().filter(|last| last["parts"][0].get("functionResponse").is_some());
+                match last.and_then(|last| last["parts"].as_array_mut()) {
+                    Some(parts) => parts.push(part),
+                    None => self.messages.push(json!({"role": "user", "parts": [part]})),
                 }
             }
             Format::Chat => self.messages.push(json!({"role": "tool", "tool_call_id": id, "content": text})),
@@ -249,6 +285,10 @@ impl RecordedSession {
                 let mut all = vec![json!({"role": "system", "content": self.system})];
                 all.append(&mut messages);
                 json!({"model": "gpt-5", "messages": all, "tools": tools}).to_string()
+            }
+            Format::Gemini => {
+                let tools = if self.is_tested { json!([{"functionDeclarations": [{"name": "tool", "description": "A tool."}]}]) } else { json!([]) };
+                json!({"systemInstruction": {"parts": [{"text": self.system}]}, "contents": messages, "tools": tools}).to_string()
             }
             Format::Responses => {
                 json!({"model": "gpt-5", "store": false, "instructions": self.system, "input": messages, "tools": tools}).to_string()

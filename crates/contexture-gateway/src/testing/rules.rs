@@ -1,9 +1,14 @@
 //! What providers accept, written from their documentation and from the errors that people report, without the table
 //! that the gateway itself checks with.
 //!
+//! Google: the reference of generateContent, the guides on function calling, thought signatures and context caching, and
+//! the errors that people report for them.
+//!
 //! Anthropic: <https://platform.claude.com/docs/en/api/messages>, the pages on tool use, on thinking, on prompt caching
 //! and on mid-conversation system messages. OpenAI: the references of chat completions and responses, and the guides on
 //! function calling and reasoning. All read on 2026-11-17.
+
+mod gemini;
 
 use std::collections::HashSet;
 
@@ -20,6 +25,7 @@ pub fn check(format: Format, body: &str) -> Result<(), String> {
         Format::Messages => messages(&body),
         Format::Chat => chat(&body),
         Format::Responses => responses(&body),
+        Format::Gemini => gemini::check(&body),
     }
 }
 
@@ -29,6 +35,7 @@ pub fn refusal(format: Format, message: &str) -> String {
         Format::Messages => {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).to_string()
         }
+        Format::Gemini => json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}).to_string(),
         _ => json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": null}})
             .to_string(),
     }

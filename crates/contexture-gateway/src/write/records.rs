@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::error::StoreError;
 use super::saving::{RecordPlace, Saving};
-use super::store::{RunningGateway, ShownText};
+use super::store::{CLOCKS_MS, RunningGateway, ShownText};
 use crate::account::bill::Account;
 use crate::account::record::RequestRecord;
 use crate::conversation::billed::Billed;
@@ -318,6 +318,17 @@ impl Records {
         Ok(requests)
     }
 
+    pub(super) async fn requests_since(self, time_ms: u64) -> Result<Vec<RequestRecord>, StoreError> {
+        let mut keys = self.store.list(REQUESTS).await?;
+        keys.retain(|key| place_ms(key).is_none_or(|came| came.saturating_add(CLOCKS_MS) >= time_ms));
+        let mut requests = Vec::new();
+        for record in self.many(&keys).await?.into_iter().flatten() {
+            let request: RequestRecord = serde_json::from_slice(&record.value)?;
+            requests.extend(Some(request).filter(|request| request.time_ms >= time_ms));
+        }
+        Ok(requests)
+    }
+
     pub(super) async fn text(self, hash: String) -> Result<Option<ShownText>, StoreError> {
         let keys = self.store.list(&format!("{HASHES}{}", hash.to_ascii_lowercase())).await?;
         let Some((hash, conversation)) = keys.first().and_then(|key| key[HASHES.len()..].split_once('/')) else {
@@ -397,6 +408,12 @@ impl Records {
         let records = self.many(&keys).await?.into_iter().flatten();
         Ok(records.filter_map(|record| serde_json::from_slice(&record.value).ok()).collect())
     }
+}
+
+/// When a request came, by the last part of its key, which begins with the time.
+fn place_ms(key: &str) -> Option<u64> {
+    let place = key.rsplit('/').next()?;
+    u64::from_str_radix(place.get(..12)?, 16).ok()
 }
 
 fn row_of(record: &Record) -> Option<Row> {

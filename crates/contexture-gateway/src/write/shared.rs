@@ -119,6 +119,10 @@ impl Store for SharedStore {
         self.waiting.wait(ASKING, self.records().requests(session.map(str::to_owned)))
     }
 
+    fn requests_since(&self, time_ms: u64) -> Result<Vec<RequestRecord>, StoreError> {
+        self.waiting.wait(ASKING, self.records().requests_since(time_ms))
+    }
+
     fn text(&self, hash: &str) -> Result<Option<ShownText>, StoreError> {
         match is_hash(hash) {
             true => self.waiting.wait(ASKING, self.records().text(hash.to_owned())),

@@ -16,7 +16,7 @@ use super::content::FileContent;
 use super::error::StoreError;
 use super::read::{read_conversation, read_entries};
 use super::saving::{RecordPlace, Saving, Written};
-use super::store::{RunningGateway, ShownText, Store, is_hash};
+use super::store::{CLOCKS_MS, RunningGateway, ShownText, Store, is_hash};
 use super::sums::{number, verified};
 use crate::account::record::RequestRecord;
 use crate::conversation::decisions::DecisionEntry;
@@ -82,6 +82,15 @@ impl SqliteStore {
             self.note_damage(error);
         }
         done
+    }
+
+    /// The record in a row. Of one that is damaged that is told, and the others are read.
+    fn record(&self, row: &Row<'_>) -> Result<Option<RequestRecord>, StoreError> {
+        let (text, of, time_ms): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let parts: [&[u8]; 3] = [of.as_bytes(), &number(time_ms), text.as_bytes()];
+        let read = verified(row.get(3)?, &parts, "the record of a request");
+        let record = read.and_then(|()| Ok(serde_json::from_str(&text)?));
+        Ok(record.inspect_err(|error| self.note_damage(error)).ok())
     }
 
     fn note_damage(&self, error: &StoreError) {
@@ -186,13 +195,26 @@ impl Store for SqliteStore {
             let mut rows = statement.query(params![session])?;
             let mut records = Vec::new();
             while let Some(row) = rows.next()? {
-                let (text, of, time_ms): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                let parts: [&[u8]; 3] = [of.as_bytes(), &number(time_ms), text.as_bytes()];
-                let read = verified(row.get(3)?, &parts, "the record of a request");
-                match read.and_then(|()| Ok(serde_json::from_str(&text)?)) {
-                    Ok(record) => records.push(record),
-                    // The others are told.
-                    Err(error) => self.note_damage(&error),
+                records.extend(self.record(row)?);
+            }
+            Ok(records)
+        })
+    }
+
+    fn requests_since(&self, time_ms: u64) -> Result<Vec<RequestRecord>, StoreError> {
+        self.read(|connection| {
+            // Rows are numbered as requests come, so the newest are the last ones, apart from clocks that differ.
+            let sql = "SELECT record, session, time_ms, sum FROM requests ORDER BY n DESC";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            let mut records = Vec::new();
+            while let Some(row) = rows.next()? {
+                let came: i64 = row.get(2)?;
+                if (came as u64).saturating_add(CLOCKS_MS) < time_ms {
+                    break;
+                }
+                if came as u64 >= time_ms {
+                    records.extend(self.record(row)?);
                 }
             }
             Ok(records)

@@ -39,6 +39,9 @@ pub struct RunningGateway {
     pub host: String,
 }
 
+/// How much the clocks of those who write to a store may differ, in milliseconds.
+pub(super) const CLOCKS_MS: u64 = 86_400_000;
+
 /// Conversations, decisions and receipts of gateways.
 ///
 /// Methods that return something block; in a database they wait for a limited time, and fail at once for a moment after
@@ -104,6 +107,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError>;
+
+    /// The records of requests that came at some time or later, in any order. By default all are read.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn requests_since(&self, time_ms: u64) -> Result<Vec<RequestRecord>, StoreError> {
+        let mut records = self.requests(None)?;
+        records.retain(|record| record.time_ms >= time_ms);
+        Ok(records)
+    }
 
     /// The whole of a shortened text, by its hash or a prefix of at least 6 digits.
     ///

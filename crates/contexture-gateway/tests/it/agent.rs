@@ -113,6 +113,7 @@ impl Agent {
             Format::Messages => self.messages(steps, stream),
             Format::Chat => self.chat(steps, stream, blanks),
             Format::Responses => self.responses(steps, stream, blanks),
+            Format::Gemini => self.gemini(steps, stream),
         };
         body.to_string()
     }
@@ -219,6 +220,48 @@ impl Agent {
             }
         }
         json!({"model": "gpt-5", "stream": stream, "store": false, "input": input, "tools": tools("parameters"), "prompt_cache_key": self.session})
+    }
+}
+
+/// Requests of Gemini CLI: thoughts are not sent back, signatures are; calls have ids, if the model made some.
+impl Agent {
+    fn gemini(&self, steps: &[Step], stream: bool) -> Value {
+        let mut contents = Vec::new();
+        let mut names: std::collections::HashMap<&str, &str> = std::collections::HashMap::new();
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::User(text) => contents.push(json!({"role": "user", "parts": [{"text": text}]})),
+                Step::Model { text, calls } => {
+                    let mut parts = vec![json!({"text": text})];
+                    for (n, (id, name, arguments)) in calls.iter().enumerate() {
+                        names.insert(id, name);
+                        let mut part = json!({"functionCall": {"name": name, "args": arguments}});
+                        if n == 0 {
+                            part["thoughtSignature"] = format!("c2ln{at}").repeat(self.reasoning).into();
+                        }
+                        parts.push(part);
+                    }
+                    contents.push(json!({"role": "model", "parts": parts}));
+                }
+                Step::Outputs(outputs) => {
+                    let part = |(id, text, is_error): &(String, String, bool)| {
+                        let field = if *is_error { "error" } else { "output" };
+                        json!({"functionResponse": {"id": id, "name": names[id.as_str()], "response": {field: text}}})
+                    };
+                    contents.push(json!({"role": "user", "parts": outputs.iter().map(part).collect::<Vec<_>>()}));
+                }
+            }
+        }
+        let declared: Vec<Value> = tools("parametersJsonSchema").as_array().cloned().unwrap_or_default();
+        let mut body = json!({
+            "contents": contents, "tools": [{"functionDeclarations": declared}],
+            "systemInstruction": {"role": "user", "parts": [{"text": "You are a coding agent. ".repeat(200)}]},
+            "generationConfig": {"temperature": 1, "topP": 0.95},
+        });
+        if stream {
+            body["labels"] = json!({"stream": "true"});
+        }
+        body
     }
 }
 

@@ -172,14 +172,21 @@ async fn what_people_said_and_the_newest_state_of_files_are_sent() {
 
 /// The texts of the messages of a role, in order.
 fn texts_of(body: &str, role: &str) -> Vec<String> {
-    let texts = |message: &Value| match &message["content"] {
+    // Gemini calls it by another name.
+    let plain = |role| if role == "model" { "assistant" } else { role };
+    let content = |message: &Value| message.get("parts").unwrap_or(&message["content"]).clone();
+    let texts = |message: &Value| match &content(message) {
         Value::String(text) => vec![text.clone()],
         Value::Array(blocks) => {
             blocks.iter().filter_map(|block| Some(block.get("text")?.as_str()?.to_owned())).collect()
         }
         _ => Vec::new(),
     };
-    messages_of(body).iter().filter(|message| message["role"] == role).flat_map(texts).collect()
+    messages_of(body)
+        .iter()
+        .filter(|message| message["role"].as_str().map(plain) == Some(role))
+        .flat_map(texts)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,6 +329,8 @@ fn picture(format: Format, text: &str, data: &str) -> Value {
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]}),
         Format::Chat => json!({"role": "user", "content": [{"type": "text", "text": text},
             {"type": "image_url", "image_url": {"url": url}}]}),
+        Format::Gemini => json!({"role": "user", "parts": [{"text": text},
+            {"inlineData": {"mimeType": "image/png", "data": data}}]}),
         Format::Responses => {
             json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text},
             {"type": "input_image", "image_url": url}]})
@@ -335,16 +344,21 @@ async fn images_that_do_not_fit_are_left_out_and_folding_goes_on() {
         let provider = Provider::start().await;
         let gateway = provider.gateway(Options { budget: Some(10_000), ..small() }).await;
         let agent = long(format, 8);
-        let list = if format == Format::Responses { "input" } else { "messages" };
+        let list = match format {
+            Format::Messages | Format::Chat => "messages",
+            Format::Responses => "input",
+            Format::Gemini => "contents",
+        };
         for (n, at) in agent.requests().into_iter().enumerate() {
             let mut body: Value = serde_json::from_str(&agent.request(at, false)).unwrap();
             let messages = body[list].as_array_mut().unwrap();
-            let first = usize::from(format != Format::Messages);
+            let first = usize::from(matches!(format, Format::Chat | Format::Responses));
             for picture_number in (0..6).rev() {
                 let answer = match format {
                     Format::Responses => {
                         serde_json::json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I see."}]})
                     }
+                    Format::Gemini => serde_json::json!({"role": "model", "parts": [{"text": "I see."}]}),
                     _ => serde_json::json!({"role": "assistant", "content": "I see."}),
                 };
                 let text = format!("Look at picture {picture_number}.");

@@ -19,7 +19,7 @@ const WINDOW: u64 = 24_000;
 /// Options with models that take so many tokens.
 fn narrow(window: u64) -> Options {
     let entry = |name: &str| ModelEntry { name: name.to_owned(), context: Some(window), ..ModelEntry::default() };
-    Options { models: Models::builtin().knowing([entry("claude"), entry("gpt")]), ..patient() }
+    Options { models: Models::builtin().knowing([entry("claude"), entry("gpt"), entry("gemini")]), ..patient() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

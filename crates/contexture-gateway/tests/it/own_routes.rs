@@ -85,7 +85,7 @@ async fn supervisors_are_told_without_a_secret_whether_it_is_alive_and_ready() {
     let provider = Provider::start().await;
     let directory = tempfile::tempdir().unwrap();
     let store = Some(directory.path().join("gateway.db"));
-    let gateway = provider.gateway(Options { store, ..small() }).await;
+    let gateway = provider.gateway(Options { store, is_supervised: true, ..small() }).await;
     let client = reqwest::Client::new();
     let ask = |method: &str, route: &str| {
         client.request(method.parse().unwrap(), format!("http://{}{route}", gateway.address()))
@@ -101,6 +101,22 @@ async fn supervisors_are_told_without_a_secret_whether_it_is_alive_and_ready() {
             let answer = ask("GET", route).header(name, value).send().await.unwrap();
             assert_eq!(answer.status().as_u16(), 401, "{route} {name}");
         }
+    }
+    assert!(provider.got().is_empty(), "nothing of it reached the provider");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_nobody_supervises_says_nothing_without_a_key() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let client = reqwest::Client::new();
+    for route in ["/contexture/health", "/contexture/ready"] {
+        let url = format!("http://{}{route}", gateway.address());
+        assert_eq!(client.get(&url).send().await.unwrap().status().as_u16(), 401, "{route}");
+        let known = client.get(format!("{}{route}", gateway.url())).send().await.unwrap();
+        assert_eq!(known.status().as_u16(), 401, "{route}: the key is not for the gateway's own routes");
+        let owner = client.get(&url).bearer_auth(gateway.token()).send().await.unwrap();
+        assert_eq!(owner.status().as_u16(), 404, "{route}: there is no such route");
     }
     assert!(provider.got().is_empty(), "nothing of it reached the provider");
 }

@@ -53,8 +53,8 @@ pub async fn records(gateway: &Gateway, count: usize) -> Vec<RequestRecord> {
 /// The messages of a request.
 pub fn messages_of(body: &str) -> Vec<Value> {
     let body: Value = serde_json::from_str(body).unwrap();
-    let list = if body["messages"].is_array() { &body["messages"] } else { &body["input"] };
-    list.as_array().unwrap().clone()
+    let lists = ["messages", "input", "contents"].map(|name| body[name].as_array().cloned());
+    lists.into_iter().flatten().next().unwrap()
 }
 
 /// The digests of the messages of a request.

@@ -80,7 +80,7 @@ async fn a_response_that_does_not_end_holds_it_only_for_as_long_as_there_is_pati
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_does_not_hold_it() {
-    let gateway = Gateway::start("127.0.0.1:0", Options::default()).await.unwrap();
+    let gateway = Gateway::start("127.0.0.1:0", Options { is_supervised: true, ..Options::default() }).await.unwrap();
     let client = reqwest::Client::new();
     // The client keeps the connection for later.
     let answer = client.get(format!("http://{}/contexture/health", gateway.address())).send().await.unwrap();

@@ -47,11 +47,23 @@ fn message(format: Format) -> BoxedStrategy<Value> {
             text().prop_map(|text| json!({"type": "function_call_output", "call_id": "c1", "output": text})),
             text().prop_map(|text| json!({"type": "reasoning", "id": "r", "summary": [], "encrypted_content": text})),
         ].boxed(),
+        Format::Gemini => prop_oneof![
+            text().prop_map(|text| json!({"role": "user", "parts": [{"text": text}]})),
+            (text(), value()).prop_map(|(text, input)| json!({"role": "model", "parts": [
+                {"text": text, "thought": true}, {"text": text, "thoughtSignature": "s"},
+                {"functionCall": {"name": "t", "args": {"a": input}}, "thoughtSignature": "s"}]})),
+            text().prop_map(|text| json!({"role": "user", "parts": [
+                {"functionResponse": {"name": "t", "response": {"output": text}}}, {"inlineData": {"mimeType": "image/png", "data": "AA"}}]})),
+        ].boxed(),
     }
 }
 
 fn list_of(format: Format) -> &'static str {
-    if format == Format::Responses { "input" } else { "messages" }
+    match format {
+        Format::Messages | Format::Chat => "messages",
+        Format::Responses => "input",
+        Format::Gemini => "contents",
+    }
 }
 
 fn any_request() -> impl Strategy<Value = (Format, Vec<Value>)> {

@@ -23,9 +23,9 @@ impl<'a> Reasons<'a> {
 
     /// Why a block is in its state.
     pub fn of(&mut self, state: BlockState, since: u64, left: Option<u64>) -> Result<Option<String>, StoreError> {
-        use DecisionKind::{BringBack, Disk, Fold, Reference, Shorten};
+        use DecisionKind::{BringBack, Disk, Fold, Memory, Reference, Shorten};
         Ok(match state {
-            BlockState::Made => self.told(since, &[Fold, BringBack, Reference, Disk], "for")?,
+            BlockState::Made => self.told(since, &[Fold, BringBack, Memory, Reference, Disk], "for")?,
             BlockState::Shortened => self.told(since, &[Shorten, Fold], "for")?,
             BlockState::LeftOut => match left {
                 Some(left) => self.told(left, &[Fold], "since")?,

@@ -31,6 +31,16 @@ impl Facts {
         self.add(by_hand(text, entity, attribute, value, None, at_ms))
     }
 
+    /// Remembers what an agent asks to remember, without the conversation that would show whose words it is made of: it is
+    /// the agent's own statement.
+    ///
+    /// # Errors
+    /// The text is missing or too long, or it is an instruction.
+    pub fn tell_by_agent(&mut self, text: impl Into<String>, at_ms: u64) -> Result<Added, Refusal> {
+        let draft = by_hand(text.into(), "user".to_owned(), String::new(), String::new(), None, at_ms);
+        self.add(Draft { said_by: Speaker::Assistant, confirmed: false, ..draft })
+    }
+
     /// Changes a fact as a person wrote it by hand; the old one stays in the history. Returns the new one.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::fact::{Fact, Source, coverage, hashes};
 use super::stored::Place;
+use crate::recall::forgotten_mark;
 use contexture_text::block::flat;
 
 const PASSAGES: &str = "semantic-recall";
@@ -98,8 +99,7 @@ async fn forget_repeated(index: &dyn SearchIndex, scope: &str, gone: &[Fact]) ->
             if ids.is_empty() {
                 break;
             }
-            index.remove(scope, &ids).await?;
-            index.add(scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
+            replace_by_marks(index, scope, ids).await?;
         }
     }
     Ok(())
@@ -137,11 +137,22 @@ async fn forget_passages(
 ) -> Result<(), BoxError> {
     for (thread, items) in passages {
         let ids: Vec<String> = items.iter().map(|item| format!("{thread}/{item:010}")).collect();
-        if index.remove(scope, &ids).await? > 0 || is_own {
-            index.add(scope, ids.into_iter().map(|id| SearchDocument::new(id, "")).collect()).await?;
+        if is_own || !index.get(scope, &ids).await?.is_empty() {
+            replace_by_marks(index, scope, ids).await?;
         }
     }
     Ok(())
+}
+
+/// Puts empty documents in the place of passages, and marks their texts as forgotten: the same text in a copy of the
+/// conversation is not added again either.
+async fn replace_by_marks(index: &dyn SearchIndex, scope: &str, ids: Vec<String>) -> Result<(), BoxError> {
+    let documents = index.get(scope, &ids).await?;
+    let texts = documents.iter().filter_map(|document| document.text.split_once('\n').map(|(_, text)| text));
+    let marks: Vec<String> = texts.map(forgotten_mark).collect();
+    index.remove(scope, &ids).await?;
+    let empty = ids.into_iter().chain(marks).map(|id| SearchDocument::new(id, "")).collect();
+    Ok(index.add(scope, empty).await?)
 }
 
 /// The items that facts came from, by thread.
@@ -156,7 +167,21 @@ fn passages(gone: &[Fact]) -> BTreeMap<String, BTreeSet<usize>> {
 }
 
 async fn forget_episodes(store: &dyn StorageAdapter, place: &Place, gone: &[Fact]) -> Result<(), StoreError> {
-    let key = format!("{}state", layer_prefix(EPISODES, &place.scope, &place.owner));
+    let plain = format!("{}state", layer_prefix(EPISODES, &place.scope, &place.owner));
+    forget_episodes_at(store, plain.clone(), gone).await?;
+    // A second layer of the kind has an id that begins like the first.
+    let begin = plain.len() - plain.trim_start_matches("layers/").len() + EPISODES.len();
+    let (begin, end) = plain.split_at(begin);
+    for key in store.list(begin).await? {
+        let own = key.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
+        if own.is_some_and(|own| !own.is_empty() && !own.contains('/')) {
+            forget_episodes_at(store, key, gone).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_episodes_at(store: &dyn StorageAdapter, key: String, gone: &[Fact]) -> Result<(), StoreError> {
     for _ in 0..MAX_TRIES {
         let Some(record) = store.get(&key).await? else { return Ok(()) };
         let Ok(mut state) = serde_json::from_slice::<Value>(&record.value) else { return Ok(()) };

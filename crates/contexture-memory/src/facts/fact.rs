@@ -9,6 +9,8 @@ use contexture_core::tokens::floor_boundary;
 use contexture_text::search::terms;
 use serde::{Deserialize, Serialize};
 
+use crate::stable::stable_hash;
+
 /// The longest text of a fact, in bytes.
 pub const MAX_TEXT_BYTES: usize = 400;
 /// The longest entity, attribute or value, in bytes.
@@ -366,17 +368,6 @@ pub(super) fn negations(text: &str) -> usize {
     let plain = text.to_lowercase().replace(['\'', '’'], "");
     let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| NEGATIONS.contains(word)).count();
     words + plain.chars().filter(|c| NEGATING.contains(c)).count() + plain.matches("ない").count()
-}
-
-/// A hash of 52 bits that is stored in names and tombstones, and so must never change: FNV-1a, mixed once more.
-pub(super) fn stable_hash(parts: &[&str]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    hash ^= hash >> 33;
-    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (hash ^ (hash >> 33)) >> 12
 }
 
 fn key(entity: &str, attribute: &str) -> u64 {

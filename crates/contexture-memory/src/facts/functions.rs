@@ -78,7 +78,7 @@ impl FactLayer {
     pub(super) fn functions(&self, provides: LayerProvides<Facts>) -> LayerProvides<Facts> {
         let layer = self.clone();
         let remember = layer_fn(
-            "Remembers a fact beyond this conversation. Quote who said it; without a quote it is your own statement.",
+            "A sentence; quote: the exact words that say it.",
             move |input: Remember, facts: Arc<Facts>, ctx: ExecutionContext| {
                 let layer = layer.clone();
                 async move { remember(&layer, input, facts, &ctx) }
@@ -86,7 +86,7 @@ impl FactLayer {
         );
         let layer = self.clone();
         let update = layer_fn(
-            "Corrects a remembered fact, or ends one that is no longer true. The old one stays in its history.",
+            "Without text: no longer true.",
             move |input: Update, facts: Arc<Facts>, ctx: ExecutionContext| {
                 let layer = layer.clone();
                 async move { update(&layer, input, facts, &ctx) }
@@ -94,7 +94,7 @@ impl FactLayer {
         );
         let layer = self.clone();
         let forget = layer_fn(
-            "Forgets a fact for good, when the user asks for it.",
+            "For good, when the user asks.",
             move |input: Forget, facts: Arc<Facts>, ctx: ExecutionContext| {
                 let layer = layer.clone();
                 async move {
@@ -105,21 +105,19 @@ impl FactLayer {
                 }
             },
         );
-        let history = layer_fn(
-            "Tells what was true of something and when, with what is no longer true.",
-            |input: FactHistory, facts: Arc<Facts>, _| async move {
-                let lines: Vec<String> =
-                    facts.history(&input.entity, &input.attribute).into_iter().map(|fact| line(fact, false)).collect();
-                let from = lines.len().saturating_sub(MAX_HISTORY);
-                let told = if lines.is_empty() { "nothing is remembered".to_owned() } else { lines[from..].join("\n") };
-                Ok(FnResult::new(told))
-            },
-        );
+        let history = layer_fn("What was true, and when.", |input: FactHistory, facts: Arc<Facts>, _| async move {
+            let lines: Vec<String> =
+                facts.history(&input.entity, &input.attribute).into_iter().map(|fact| line(fact, false)).collect();
+            let from = lines.len().saturating_sub(MAX_HISTORY);
+            let told = if lines.is_empty() { "nothing is remembered".to_owned() } else { lines[from..].join("\n") };
+            Ok(FnResult::new(told))
+        });
         provides
             .function("remember", remember)
             .function("update", update)
             .function("forget", forget)
             .function("history", history)
+            .in_one_tool("Facts beyond this conversation.")
     }
 }
 

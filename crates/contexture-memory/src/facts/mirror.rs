@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::by_hand::Edit;
-use super::fact::{Fact, FactId, Source, stable_hash};
+use super::fact::{Fact, FactId, Source};
 use super::refusal::Refusal;
 use super::render::{day, speaker};
 use super::set::{Added, Facts};
+use crate::stable::stable_hash;
 use contexture_text::block::flat;
 use contexture_text::front_matter::FrontMatter;
 

@@ -17,14 +17,14 @@ const QUERY_BYTES: usize = 4 * 1024;
 const RECENT_WEIGHT: f64 = 0.3;
 
 /// What a conversation is about.
-pub(super) struct Subject {
+pub(crate) struct Subject {
     query: Box<[u64]>,
     recent: Box<[u64]>,
 }
 
 impl Subject {
     /// The words of the query, and of the newest messages of the user.
-    pub(super) fn of(query: &str, log: &ItemLog) -> Self {
+    pub(crate) fn of(query: &str, log: &ItemLog) -> Self {
         let messages = log.last(RECENT_ITEMS).rev().filter(|item| item.is_message_of(Role::User)).take(RECENT_MESSAGES);
         let mut recent = String::new();
         for message in messages.filter_map(|item| item.as_message()) {
@@ -36,16 +36,24 @@ impl Subject {
     }
 }
 
+impl Subject {
+    /// How many words of a fact the query has, and how many the fact has.
+    pub(crate) fn shared(&self, fact: &Fact) -> (usize, usize) {
+        let terms = fact.terms();
+        (terms.iter().filter(|term| self.query.binary_search(term).is_ok()).count(), terms.len())
+    }
+}
+
 /// A fact with how well it fits.
 #[derive(Clone, Copy)]
-pub(super) struct Ranked<'a> {
-    pub(super) fact: &'a Fact,
+pub(crate) struct Ranked<'a> {
+    pub(crate) fact: &'a Fact,
     /// How much it has in common with the query; 0 for nothing.
-    pub(super) score: f64,
+    pub(crate) score: f64,
 }
 
 /// The current facts, the most relevant first; among equal ones those that matter more in general.
-pub(super) fn ranked<'a>(facts: &'a Facts, subject: &Subject) -> Vec<Ranked<'a>> {
+pub(crate) fn ranked<'a>(facts: &'a Facts, subject: &Subject) -> Vec<Ranked<'a>> {
     let current: Vec<&Fact> = facts.current().collect();
     let (query, recent) = (Weights::of(&subject.query, &current), Weights::of(&subject.recent, &current));
     let score = |fact: &'a Fact| Ranked { fact, score: query.shared(fact) + RECENT_WEIGHT * recent.shared(fact) };

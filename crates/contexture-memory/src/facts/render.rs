@@ -47,7 +47,7 @@ pub fn speaker(fact: &Fact) -> String {
 }
 
 /// A fact as one line. What a tool or a file said is in quotes that it cannot close.
-pub(super) fn line(fact: &Fact, with_entity: bool) -> String {
+pub(crate) fn line(fact: &Fact, with_entity: bool) -> String {
     let text = flat(&start_of(&fact.text, SHOWN_BYTES));
     let text = match fact.said_by {
         Speaker::Tool | Speaker::File => quoted(&text),

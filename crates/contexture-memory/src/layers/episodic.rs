@@ -69,7 +69,10 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 300, max: 2_000 };
 
 /// The layer `episodic`: see [the module](self).
 #[derive(Clone, Debug, Default)]
-pub struct Episodic;
+pub struct Episodic {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
+}
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +127,7 @@ pub struct EpisodicState {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Forget")]
 pub struct ForgetEpisodes {
-    /// A text that the records have.
+    /// Part of it.
     pub text: String,
 }
 
@@ -136,7 +139,20 @@ impl Episodic {
 
     /// Creates the layer.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    ///
+    /// It should begin with `episodic`, as `episodic-project` does: forgetting a fact removes the records of such layers
+    /// that tell of it.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 }
 
@@ -297,12 +313,14 @@ impl MemoryLayer for Episodic {
     type State = EpisodicState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, Slot::EPISODIC, MemoryScope::Resource).with_name("Episodic memory").with_budget(BUDGET)
+        LayerSpec::new(self.id(), Slot::EPISODIC, MemoryScope::Resource)
+            .with_name("Episodic memory")
+            .with_budget(BUDGET)
     }
 
     fn provides(&self) -> LayerProvides<EpisodicState> {
         let forget = layer_fn(
-            "Removes the records of earlier runs that have a text, because the user wants them forgotten.",
+            "Removes records of earlier runs with a text, when asked.",
             |input: ForgetEpisodes, state: Arc<EpisodicState>, _| async move {
                 let (state, count) = state.without(&input.text)?;
                 Ok(FnResult::new(format!("{count} records removed")).with_state(state))
@@ -325,7 +343,7 @@ impl MemoryLayer for Episodic {
         if best.is_empty() {
             return Ok(RecallResult::nothing());
         }
-        let text = fit_parts(ctx.counter(), &LayerId::from(ID), budget, best.len(), |count| {
+        let text = fit_parts(ctx.counter(), &self.id(), budget, best.len(), |count| {
             // The best that fit, in order of time.
             let mut shown: Vec<usize> = best[..count].iter().map(|(at, _)| *at).collect();
             shown.sort_unstable();

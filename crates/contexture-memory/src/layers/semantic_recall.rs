@@ -38,7 +38,7 @@ use contexture_core::history::Part;
 use contexture_core::item::{Item, Role};
 use contexture_core::layer::*;
 use contexture_core::search::SearchError;
-use contexture_core::{ItemLog, Slot, ThreadId};
+use contexture_core::{ItemLog, LayerId, Slot, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,8 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 4_000 };
 /// The layer `semantic-recall`: see [the module](self).
 #[derive(Clone, Default)]
 pub struct SemanticRecall {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     scope: Option<MemoryScope>,
     embedder: Option<Arc<dyn Embedder>>,
     /// What the last request of each thread showed of its log. It is observed anew with every request.
@@ -93,7 +95,7 @@ struct Asked {
 /// What `semantic-recall/search` is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
-    /// What to look for, in words that were likely used.
+    /// Words.
     pub text: String,
 }
 
@@ -104,6 +106,16 @@ impl SemanticRecall {
     /// Creates the layer for all conversations of a user.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Sets another scope.
@@ -203,7 +215,7 @@ impl MemoryLayer for SemanticRecall {
     type State = SemanticRecallState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, Slot::SEMANTIC_RECALL, self.scope.unwrap_or(MemoryScope::Resource))
+        LayerSpec::new(self.id(), Slot::SEMANTIC_RECALL, self.scope.unwrap_or(MemoryScope::Resource))
             .with_name("Semantic recall")
             .with_budget(BUDGET)
             .with_placement(Placement::Live)
@@ -213,7 +225,7 @@ impl MemoryLayer for SemanticRecall {
     fn provides(&self) -> LayerProvides<SemanticRecallState> {
         let layer = self.clone();
         let search = layer_fn(
-            "Searches past conversations with this user. Use words that were likely said then.",
+            "Searches past conversations.",
             move |input: Search, state: Arc<SemanticRecallState>, ctx: ExecutionContext| {
                 let layer = layer.clone();
                 async move {

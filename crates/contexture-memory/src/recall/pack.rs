@@ -42,6 +42,29 @@ pub struct Recollection {
     pub shown: Vec<Shown>,
     /// The tokens of the text as the block of a layer.
     pub tokens: u64,
+    /// The share of what the question is about that the passage which covers most of it has words for.
+    pub covers: f64,
+}
+
+impl Recollection {
+    /// Keeps the passages that match best, at most so many.
+    pub fn best(mut self, count: usize, counter: &dyn TokenCounter) -> Self {
+        if self.shown.len() <= count {
+            return self;
+        }
+        let mut scores: Vec<f64> = self.shown.iter().map(|shown| shown.score).collect();
+        scores.sort_by(|one, other| other.total_cmp(one));
+        let least = count.checked_sub(1).map_or(f64::INFINITY, |last| scores[last]);
+        let mut room = count;
+        self.shown.retain(|shown| {
+            let is_kept = shown.score >= least && room > 0;
+            room -= usize::from(is_kept);
+            is_kept
+        });
+        self.text = render(&self.shown.iter().collect::<Vec<_>>());
+        self.tokens = counter.count(&self.text);
+        self
+    }
 }
 
 /// A passage that could be shown. Its excerpt is made when there is room for it.
@@ -80,7 +103,15 @@ pub(crate) fn pack(
         let group: Vec<usize> = chain.take(MAX_CHAIN).filter(|at| !is_taken[*at]).collect();
         let new_days: HashSet<_> =
             group.iter().map(|at| candidates[*at].day()).filter(|day| !days.contains(day)).collect();
-        let heads: u64 = new_days.iter().map(|(_, day)| counter.count(&head(day.as_deref(), day.as_deref()))).sum();
+        let source = |thread: &str| {
+            let mut of_thread =
+                group.iter().map(|at| &candidates[*at].passage).filter(|passage| passage.thread == thread);
+            of_thread.find_map(|passage| passage.source.as_deref())
+        };
+        let heads: u64 = new_days
+            .iter()
+            .map(|(thread, day)| counter.count(&head(day.as_deref(), day.as_deref(), source(thread))))
+            .sum();
         let lines: u64 = group.iter().map(|at| candidates[*at].tokens(counter)).sum();
         if heads + lines <= room {
             room -= heads + lines;
@@ -105,7 +136,7 @@ pub(crate) fn pack(
         if shown.is_empty() || fits(counter, layer, &text, budget) {
             let tokens = if shown.is_empty() { 0 } else { budget_used(counter, layer, &text) };
             let shown = shown.into_iter().cloned().collect();
-            return Recollection { text, shown, tokens };
+            return Recollection { text, shown, tokens, covers: 0.0 };
         }
         taken.pop();
     }
@@ -159,7 +190,7 @@ fn render(sorted: &[&Shown]) -> String {
         let group = (shown.passage.thread.as_str(), shown.passage.day());
         if before.as_ref() != Some(&group) {
             let day_before = before.as_ref().and_then(|(_, day)| day.as_deref());
-            text.push_str(&head(group.1.as_deref(), day_before));
+            text.push_str(&head(group.1.as_deref(), day_before, shown.passage.source.as_deref()));
             before = Some(group);
         }
         text.push_str(&line(&shown.passage, &shown.excerpt));
@@ -168,11 +199,15 @@ fn render(sorted: &[&Shown]) -> String {
 }
 
 /// The line before the passages of a day; the year is written where it is another than before.
-fn head(day: Option<&str>, before: Option<&str>) -> String {
+fn head(day: Option<&str>, before: Option<&str>, source: Option<&str>) -> String {
     let day = day.unwrap_or("no date");
-    match (day.split_once('-'), before.and_then(|before| before.split_once('-'))) {
-        (Some((year, rest)), Some((same, _))) if year == same => format!("\n[{rest}]"),
-        _ => format!("\n[{day}]"),
+    let day = match (day.split_once('-'), before.and_then(|before| before.split_once('-'))) {
+        (Some((year, rest)), Some((same, _))) if year == same => rest,
+        _ => day,
+    };
+    match source {
+        Some(source) => format!("\n[{day}, {}]", flat(source)),
+        None => format!("\n[{day}]"),
     }
 }
 

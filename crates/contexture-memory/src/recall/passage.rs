@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use contexture_core::ItemLog;
-use contexture_core::item::{Item, Meta, Role};
+use contexture_core::item::{FunctionCall, Item, Meta, Role};
 use contexture_core::search::SearchDocument;
 use contexture_core::tokens::{ceil_boundary, floor_boundary};
 use serde_json::{Value, json};
 
 use crate::redact::{redact, redact_part};
+use crate::stable::stable_hash;
 use contexture_files::argument_names::path_in;
 use contexture_text::date::{MONTHS, civil, day};
 use contexture_text::one_line::one_line;
@@ -36,6 +37,8 @@ pub struct Passage {
     pub speaker: String,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: Option<u64>,
+    /// Where it was said, if that is told with it: the agent and its session.
+    pub source: Option<String>,
     /// What was said.
     pub text: String,
 }
@@ -47,16 +50,23 @@ impl Passage {
     /// returned, with their calls.
     pub fn of_log(thread: &str, log: &ItemLog, position: usize, now_ms: u64) -> Option<Self> {
         let entry = log.get(position)?;
-        let meta = entry.item.meta()?;
+        let call = entry.call.and_then(|call| log.get(call)?.item.as_call());
+        Self::of_item(thread, position as u64, &entry.item, call, now_ms)
+    }
+
+    /// The passage of an item at a position of a conversation, with its call if it is what a tool returned; `None` if it is
+    /// not to be searched.
+    pub fn of_item(thread: &str, position: u64, item: &Item, call: Option<&FunctionCall>, now_ms: u64) -> Option<Self> {
+        let meta = item.meta()?;
         if !meta.origin.is_said() {
             return None;
         }
-        let (speaker, id, text) = match &*entry.item {
+        let (speaker, id, text) = match item {
             Item::Message(message) if matches!(message.role, Role::User | Role::Assistant) => {
                 (speaker_of(message.role, meta), message.id.clone(), message.text())
             }
             Item::FunctionCallOutput(output) => {
-                let call = log.get(entry.call?)?.item.as_call()?;
+                let call = call?;
                 (TOOL.to_owned(), output.id.clone(), format!("{} {}\n{}", call.name, call.arguments, output.output))
             }
             _ => return None,
@@ -65,9 +75,19 @@ impl Passage {
         if text.is_empty() {
             return None;
         }
-        let (thread, position, id) = (thread.to_owned(), position as u64, id.map(String::from));
+        let (thread, id) = (thread.to_owned(), id.map(String::from));
         let at_ms = Some(meta.time_ms.unwrap_or(now_ms));
-        Some(Self { thread, position, id, speaker, at_ms, text: shortened(text) })
+        Some(Self { thread, position, id, speaker, at_ms, source: None, text: shortened(text) })
+    }
+
+    /// Says where it was said.
+    pub fn from_source(self, source: impl Into<String>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// Whether a tool or a file said it, and not a person or the agent.
+    pub fn is_of_tool(&self) -> bool {
+        self.speaker == TOOL
     }
 
     /// Its id in the index: that of its neighbours is one less or more.
@@ -112,7 +132,10 @@ impl Passage {
 
     /// The document that is searched.
     pub(crate) fn document(&self) -> SearchDocument {
-        let metadata = json!({ "at": self.at_ms, "by": one_line_name(&self.speaker), "id": self.id });
+        let mut metadata = json!({ "at": self.at_ms, "by": one_line_name(&self.speaker), "id": self.id });
+        if let Some(source) = &self.source {
+            metadata["from"] = one_line_name(source).into();
+        }
         SearchDocument::new(self.key(), format!("{}\n{}", self.heading(), self.text)).with_metadata(metadata)
     }
 
@@ -127,9 +150,15 @@ impl Passage {
             id: field("id"),
             speaker: field("by")?,
             at_ms: document.metadata.get("at").and_then(Value::as_u64),
+            source: field("from"),
             text,
         })
     }
+}
+
+/// The id of a document that says that a text was forgotten, in whichever conversation it is.
+pub(crate) fn forgotten_mark(text: &str) -> String {
+    format!("forgotten/{:013x}", stable_hash(&[text.trim()]))
 }
 
 /// The key of a passage.

@@ -10,7 +10,7 @@ use contexture_core::{ItemLog, LayerId};
 
 use super::embed::{self, Embedder};
 use super::pack::{Candidate, Recollection, pack};
-use super::passage::{Passage, key};
+use super::passage::{Passage, forgotten_mark, key};
 use super::question::Question;
 use super::rank::{Ranked, is_update, rank};
 
@@ -48,6 +48,8 @@ pub enum Extent {
     Fitting,
     /// As much as there is room for.
     Full,
+    /// What fits well, if some passage has words for this percentage of what the question is about; else nothing.
+    Covering(u8),
 }
 
 /// A search.
@@ -101,15 +103,20 @@ impl PastIndex {
     /// # Errors
     /// The index failed.
     pub async fn add(&self, passages: Vec<Passage>) -> Result<usize, SearchError> {
-        let ids: Vec<String> = passages.iter().map(Passage::key).collect();
+        let count = passages.len();
+        let marks = passages.iter().map(|passage| forgotten_mark(&passage.text));
+        let ids: Vec<String> = passages.iter().map(Passage::key).chain(marks).collect();
         let known = self.index.get(&self.scope, &ids).await?;
         let forgotten: HashSet<&str> = known
             .iter()
             .filter(|document| Passage::of_document(document).is_none())
             .map(|document| document.id.as_str())
             .collect();
+        let is_kept = |(at, _): &(usize, Passage)| {
+            !forgotten.contains(ids[*at].as_str()) && !forgotten.contains(ids[count + *at].as_str())
+        };
         let passages: Vec<Passage> =
-            passages.into_iter().filter(|passage| !forgotten.contains(passage.key().as_str())).collect();
+            passages.into_iter().enumerate().filter(is_kept).map(|(_, passage)| passage).collect();
         let vectors = self.vectors(passages.iter().map(|passage| passage.text.clone()).collect()).await;
         let documents: Vec<SearchDocument> = passages
             .iter()
@@ -179,6 +186,18 @@ impl PastIndex {
     /// # Errors
     /// The index failed.
     pub async fn search(&self, query: PastQuery<'_>) -> Result<Recollection, SearchError> {
+        self.search_where(query, &|_| true).await
+    }
+
+    /// The same, of the passages that are wanted.
+    ///
+    /// # Errors
+    /// The index failed.
+    pub async fn search_where(
+        &self,
+        query: PastQuery<'_>,
+        is_wanted: &(dyn Fn(&Passage) -> bool + Sync),
+    ) -> Result<Recollection, SearchError> {
         let mut question = Question::new(query.text, query.now_ms);
         if query.extent == Extent::Full && self.index.count(&self.scope).await? <= MAX_FOR_MINOR {
             question = question.with_minor();
@@ -186,12 +205,23 @@ impl PastIndex {
             return Ok(Recollection::default());
         }
         let ranked = self.ranked(&question, query.text).await?;
-        let ranked: Vec<Ranked> = ranked.into_iter().filter(|ranked| !query.is_visible(&ranked.passage)).collect();
+        // A conversation that was resumed or copied has the same words again.
+        let mut told = HashSet::new();
+        let mut is_new = |passage: &Passage| told.insert((passage.speaker.clone(), passage.text.clone()));
+        let ranked: Vec<Ranked> = ranked
+            .into_iter()
+            .filter(|ranked| {
+                let passage = &ranked.passage;
+                !query.is_visible(passage) && is_wanted(passage) && is_new(passage)
+            })
+            .collect();
         let count = match query.extent {
             Extent::Full => ranked.len(),
-            Extent::Fitting => fitting(&ranked),
+            Extent::Fitting => fitting(&ranked, FITTING_SHARE),
+            Extent::Covering(percentage) => fitting(&ranked, f64::from(percentage) / 100.0),
         };
-        Ok(shown(&question, ranked, count, &query))
+        let covers = covered(&ranked);
+        Ok(Recollection { covers, ..shown(&question, ranked, count, &query) })
     }
 
     /// All passages that may fit, best first.
@@ -230,10 +260,14 @@ impl PastQuery<'_> {
     }
 }
 
+/// The most that one of the best passages covers of what the question is about.
+fn covered(ranked: &[Ranked]) -> f64 {
+    ranked.iter().take(8).map(|ranked| ranked.covers).fold(0.0, f64::max)
+}
+
 /// How many of the best fit well.
-fn fitting(ranked: &[Ranked]) -> usize {
-    let covered = ranked.iter().take(8).map(|ranked| ranked.covers).fold(0.0, f64::max);
-    if covered < FITTING_SHARE {
+fn fitting(ranked: &[Ranked], share: f64) -> usize {
+    if covered(ranked) < share {
         return 0;
     }
     let best = ranked.first().map_or(0.0, |best| best.score);

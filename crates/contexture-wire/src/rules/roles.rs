@@ -10,6 +10,7 @@ pub(super) fn roles_broken(rule: &'static Rule, roles: &[&str]) -> Option<Broken
         Check::Roles(known) => wrong(roles.iter().position(|role| !known.contains(role))),
         Check::First(known) => wrong(roles.first().filter(|role| !known.contains(role)).map(|_| 0)),
         Check::Last(known) => wrong(roles.last().filter(|role| !known.contains(role)).map(|_| roles.len() - 1)),
+        Check::Alternate => wrong((1..roles.len()).find(|at| roles[*at] == roles[*at - 1])),
         Check::After(role, known) => {
             let is_wrong =
                 |at: usize| roles[at] == role && at.checked_sub(1).is_none_or(|before| !known.contains(&roles[before]));

@@ -38,6 +38,12 @@ pub enum Check {
     After(&'static str, &'static [&'static str]),
     /// A message of a role is the last one, or is directly followed by one of these roles.
     Before(&'static str, &'static [&'static str]),
+    /// No two messages in a row have the same role.
+    Alternate,
+    /// A message that calls functions directly follows one of these roles, and no other message that calls some.
+    CallsAfter(&'static [&'static str]),
+    /// A request that goes on from a content which the provider keeps has none of these fields.
+    Beside(&'static [&'static str]),
     /// Messages have a content, except for the last one if it is of this role.
     Content(&'static str),
     /// Texts are not empty, and have more than white space.

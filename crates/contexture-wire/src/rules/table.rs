@@ -4,7 +4,7 @@
 
 use super::rule::{Check, Rule};
 use crate::format::Format;
-use crate::format::Format::{Chat, Messages, Responses};
+use crate::format::Format::{Chat, Gemini, Messages, Responses};
 
 const ANTHROPIC: &str = "https://platform.claude.com/docs/en/api/messages";
 const ANTHROPIC_TOOLS: &str = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use";
@@ -15,6 +15,13 @@ const OPENAI_CHAT: &str = "https://developers.openai.com/api/reference/resources
 const OPENAI_TOOLS: &str = "https://developers.openai.com/api/docs/guides/function-calling";
 const OPENAI_RESPONSES: &str = "https://developers.openai.com/api/reference/resources/responses";
 const OPENAI_REASONING: &str = "https://developers.openai.com/api/docs/guides/reasoning";
+
+const GEMINI: &str = "https://ai.google.dev/api/generate-content";
+const GEMINI_CONTENT: &str = "https://ai.google.dev/api/caching#Content";
+const GEMINI_TOOLS: &str = "https://ai.google.dev/gemini-api/docs/function-calling";
+const GEMINI_SIGNATURES: &str = "https://ai.google.dev/gemini-api/docs/thought-signatures";
+const VERTEX: &str = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference";
+const GEMINI_CACHE: &str = "https://ai.google.dev/gemini-api/docs/caching";
 
 /// The day on which all rows were read last.
 const READ: &str = "2026-11-17";
@@ -45,6 +52,9 @@ const BINDING: &[&str] = &[
     "claude-sonnet-5-5",
     "claude-haiku-5-5",
 ];
+
+/// Models that refuse a call of the current turn without its signature.
+const SIGNING: &[&str] = &["gemini-3", "gemini-4"];
 
 const fn rule(id: &'static str, format: Format, check: Check, refused: &'static str, source: &'static str) -> Rule {
     Rule { id, format, refused, models: &[], read: READ, source, check }
@@ -230,6 +240,65 @@ pub const TABLE: &[Rule] = &[
         Check::PartsOfRole,
         "a part of input in a message of the model, or the other way round",
         OPENAI_RESPONSES,
+    ),
+    // Google's generateContent.
+    rule("not-empty", Gemini, Check::NotEmpty, "a request without contents", GEMINI),
+    rule(
+        "roles",
+        Gemini,
+        Check::Roles(&["user", "model", "function"]),
+        "a content whose role is not known",
+        GEMINI_CONTENT,
+    ),
+    rule("first-is-user", Gemini, Check::First(&["user"]), "a first content that is not the user's", GEMINI),
+    rule("last-is-user", Gemini, Check::Last(&["user", "function"]), "a last content of the model", GEMINI),
+    rule("parts", Gemini, Check::Content(""), "a content without parts", VERTEX),
+    rule("text", Gemini, Check::Text, "a part that is empty", VERTEX),
+    rule(
+        "calls-answered",
+        Gemini,
+        Check::CallsAnswered,
+        "calls without as many responses in the content directly after them",
+        GEMINI_TOOLS,
+    ),
+    rule(
+        "responses-asked",
+        Gemini,
+        Check::OutputsAsked,
+        "a response without its call in the content directly before it",
+        GEMINI_TOOLS,
+    ),
+    rule(
+        "calls-after-user",
+        Gemini,
+        Check::CallsAfter(&["user", "function"]),
+        "calls that do not directly follow the user's turn or responses",
+        GEMINI_TOOLS,
+    ),
+    rule("roles-alternate", Gemini, Check::Alternate, "two contents of one role in a row", GEMINI_CONTENT),
+    for_models(
+        SIGNING,
+        rule(
+            "calls-signed",
+            Gemini,
+            Check::Signed,
+            "a first call of a step of the current turn without its signature",
+            GEMINI_SIGNATURES,
+        ),
+    ),
+    rule(
+        "signatures-unchanged",
+        Gemini,
+        Check::Elsewhere,
+        "a signature that is not in the part in which it came",
+        GEMINI_SIGNATURES,
+    ),
+    rule(
+        "beside-cached-content",
+        Gemini,
+        Check::Beside(&["systemInstruction", "tools", "toolConfig"]),
+        "instructions or tools beside a cached content",
+        GEMINI_CACHE,
     ),
 ];
 

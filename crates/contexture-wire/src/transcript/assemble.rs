@@ -90,6 +90,11 @@ impl<'a> Assembler<'a> {
         self.meta.time_ms = timestamp.and_then(milliseconds);
     }
 
+    /// The same, in milliseconds since the Unix epoch.
+    pub fn set_time_ms(&mut self, time_ms: Option<u64>) {
+        self.meta.time_ms = time_ms;
+    }
+
     /// Sets the model of the messages that follow; `None` changes nothing.
     pub fn set_model(&mut self, model: Option<&str>) {
         if let Some(model) = model.filter(|new| !new.is_empty() && self.model.as_deref() != Some(new)) {

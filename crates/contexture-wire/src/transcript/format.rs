@@ -9,7 +9,7 @@ use serde_json::Error;
 use serde_json::value::RawValue;
 
 use super::assemble::Assembler;
-use super::{chat, claude_code, codex, copilot_cli, opencode, plain};
+use super::{chat, claude_code, codex, copilot_cli, gemini_cli, goose, opencode, pi, plain};
 
 /// The format of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,12 @@ pub enum Format {
     OpenCode,
     /// Events of Copilot CLI, one per line.
     CopilotCli,
+    /// A session of Gemini CLI: one record per line, or one document.
+    GeminiCli,
+    /// Entries of pi, one per line.
+    Pi,
+    /// Messages of goose, one per line.
+    Goose,
     /// Messages as OpenAI's chat endpoint takes them: a request, a list, or one per line.
     OpenAiChat,
     /// Messages as Anthropic's endpoint takes them: a request, a list, or one per line.
@@ -38,6 +44,9 @@ impl fmt::Display for Format {
             Format::Codex => "Codex",
             Format::OpenCode => "OpenCode",
             Format::CopilotCli => "Copilot CLI",
+            Format::GeminiCli => "Gemini CLI",
+            Format::Pi => "pi",
+            Format::Goose => "goose",
             Format::OpenAiChat => "OpenAI chat",
             Format::AnthropicMessages => "Anthropic messages",
             Format::Plain => "plain",
@@ -63,6 +72,13 @@ struct Marks<'a> {
     message: Option<IgnoredAny>,
     attachment: Option<IgnoredAny>,
     call_id: Option<IgnoredAny>,
+    id: Option<IgnoredAny>,
+    timestamp: Option<IgnoredAny>,
+    created: Option<IgnoredAny>,
+    cwd: Option<IgnoredAny>,
+    working_dir: Option<IgnoredAny>,
+    #[serde(rename = "projectHash")]
+    project_hash: Option<IgnoredAny>,
     #[serde(alias = "session_id")]
     #[serde(rename = "sessionId")]
     session_id: Option<IgnoredAny>,
@@ -95,9 +111,19 @@ pub(super) fn guess(json: &str) -> Option<Guess> {
     let format = match marks.kind.as_deref() {
         Some(kind) if marks.payload.is_some() && is_codex_event(kind) => Format::Codex,
         Some(kind) if marks.data.is_some() && kind.contains('.') => Format::CopilotCli,
+        Some("session") if marks.cwd.is_some() && marks.id.is_some() => Format::Pi,
+        Some("message") if marks.message.is_some() && marks.id.is_some() => Format::Pi,
         Some("message") if marks.role.is_some() => Format::Codex,
         Some("function_call" | "function_call_output") if marks.call_id.is_some() => Format::Codex,
         Some("user" | "assistant") if marks.message.is_some() => Format::ClaudeCode,
+        Some("user" | "gemini" | "info" | "warning" | "error")
+            if marks.content.is_some() && marks.id.is_some() && marks.timestamp.is_some() =>
+        {
+            Format::GeminiCli
+        }
+        None if marks.project_hash.is_some() && marks.session_id.is_some() => Format::GeminiCli,
+        None if marks.working_dir.is_some() && marks.role.is_none() => Format::Goose,
+        None if marks.role.is_some() && marks.created.is_some() && is_list(marks.content) => Format::Goose,
         Some("attachment") if marks.attachment.is_some() => Format::ClaudeCode,
         Some(_) if marks.leaf_uuid.is_some() || (marks.uuid.is_some() && marks.session_id.is_some()) => {
             Format::ClaudeCode
@@ -106,6 +132,10 @@ pub(super) fn guess(json: &str) -> Option<Guess> {
         _ => return guess_chat(&marks),
     };
     Some(Guess::Sure(format))
+}
+
+fn is_list(content: Option<&RawValue>) -> bool {
+    content.is_some_and(|content| content.get().starts_with('['))
 }
 
 fn is_codex_event(kind: &str) -> bool {
@@ -140,6 +170,9 @@ impl Format {
             Format::Codex => codex::record(json, assembler),
             Format::OpenCode => opencode::record(json, assembler),
             Format::CopilotCli => copilot_cli::record(json, assembler),
+            Format::GeminiCli => gemini_cli::record(json, assembler),
+            Format::Pi => pi::record(json, assembler),
+            Format::Goose => goose::record(json, assembler),
             Format::OpenAiChat | Format::AnthropicMessages => chat::record(json, assembler),
             Format::Plain => plain::record(json, assembler),
         }

@@ -24,6 +24,9 @@ struct Info {
     /// Where the agent works.
     #[serde(default)]
     path: Value,
+    /// When it was written.
+    #[serde(default)]
+    time: Value,
     #[serde(rename = "modelID")]
     model_id: Option<String>,
 }
@@ -65,6 +68,7 @@ struct Attachment {
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let message: Exported<'_> = serde_json::from_str(json)?;
+    assembler.set_time_ms(message.info.time["created"].as_u64());
     assembler.set_directory(message.info.path["cwd"].as_str());
     assembler.set_model(message.info.model_id.as_deref());
     match &*message.info.role {

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::assemble::{Assembler, Tally};
 use super::format::{Format, Guess, guess};
+use super::gemini_cli::HeldMessages;
 use super::{Record, chat, repair};
 
 /// The longest line that is read; a longer one is reported and skipped.
@@ -74,6 +75,8 @@ pub(super) struct Reading<'a> {
     guess: Option<Guess>,
     unknown_records: u64,
     assembler: Assembler<'a>,
+    /// Messages of a format that writes some of them again.
+    held: HeldMessages,
     broken: Vec<Broken>,
     broken_records: u64,
 }
@@ -81,7 +84,8 @@ pub(super) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
         let assembler = Assembler::new(sink);
-        Self { guess: None, unknown_records: 0, assembler, broken: Vec::new(), broken_records: 0 }
+        let held = HeldMessages::default();
+        Self { guess: None, unknown_records: 0, assembler, held, broken: Vec::new(), broken_records: 0 }
     }
 
     pub fn lines(&mut self, mut reader: impl BufRead) -> Result<(), ReadError> {
@@ -143,10 +147,13 @@ impl<'a> Reading<'a> {
     }
 
     fn mended_record(&mut self, format: Format, json: &str) -> Result<(), serde_json::Error> {
-        let result = format.record(json, &mut self.assembler);
-        match result {
+        let mut record = |json: &str| match format {
+            Format::GeminiCli => self.held.take(json),
+            format => format.record(json, &mut self.assembler),
+        };
+        match record(json) {
             Err(error) if error.is_syntax() => match repair::without_lone_surrogates(json) {
-                Some(json) => format.record(&json, &mut self.assembler),
+                Some(json) => record(&json),
                 None => Err(error),
             },
             result => result,
@@ -160,7 +167,10 @@ impl<'a> Reading<'a> {
         }
     }
 
-    pub fn finish(self) -> Result<Report, ReadError> {
+    pub fn finish(mut self) -> Result<Report, ReadError> {
+        if let Err(error) = std::mem::take(&mut self.held).pass_on(&mut self.assembler) {
+            self.report(0, reason(&error));
+        }
         let model = self.assembler.model.clone();
         let Tally {
             messages,

@@ -1,4 +1,4 @@
-//! What the three formats share when a response is decoded.
+//! What the formats share when a response is decoded.
 
 use contexture_core::item::{FunctionCall, Item};
 use contexture_core::model::{Deltas, LlmResponse, Usage};

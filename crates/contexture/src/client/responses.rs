@@ -46,7 +46,7 @@ enum TaggedItem<'a> {
         content: Vec<WirePart<'a>>,
         /// Fields that this format added to the item.
         #[serde(flatten)]
-        extra: &'a Extra,
+        extra: Option<&'a Extra>,
     },
     FunctionCall {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ enum TaggedItem<'a> {
         name: Cow<'a, str>,
         arguments: &'a str,
         #[serde(flatten)]
-        extra: &'a Extra,
+        extra: Option<&'a Extra>,
     },
     FunctionCallOutput {
         call_id: &'a str,
@@ -116,7 +116,7 @@ fn wire_item<'a>(item: &'a Item, names: &ToolNames<'a>) -> Option<WireItem<'a>> 
             call_id: &call.call_id,
             name: names.on_wire(&call.name),
             arguments: &call.arguments,
-            extra: &call.extra,
+            extra: own_fields(&call.extra),
         },
         Item::FunctionCallOutput(output) => {
             TaggedItem::FunctionCallOutput { call_id: &output.call_id, output: &output.output }
@@ -150,8 +150,13 @@ fn wire_message(message: &Message) -> Option<TaggedItem<'_>> {
             Content::Opaque(part) => WirePart::AsItCame(part),
         })
         .collect();
-    let (id, role, extra) = (message.id.as_deref(), message.role.as_str(), &message.extra);
+    let (id, role, extra) = (message.id.as_deref(), message.role.as_str(), own_fields(&message.extra));
     (!content.is_empty()).then_some(TaggedItem::Message { id, role, content, extra })
+}
+
+/// The fields that an item has beside the known ones, unless they are of another provider: Gemini signs its calls.
+fn own_fields(extra: &Extra) -> Option<&Extra> {
+    Some(extra).filter(|extra| extra.get("thoughtSignature").is_none())
 }
 
 /// A response while it is streamed.

@@ -1,6 +1,41 @@
 //! When a failed request is sent again.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// A request that failed and is about to be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientRetry {
+    /// The number of the retry, from 1.
+    pub attempt: u32,
+    /// How long is waited first.
+    pub wait: Duration,
+    /// Why it failed.
+    pub reason: String,
+}
+
+/// Is called before a retry.
+type Told = dyn Fn(ClientRetry) + Send + Sync;
+
+/// Is told of retries.
+#[derive(Clone, Default)]
+pub(super) struct RetryHook(pub(super) Option<Arc<Told>>);
+
+impl RetryHook {
+    pub(super) fn call(&self, retry: ClientRetry) {
+        if let Some(hook) = &self.0 {
+            hook(retry);
+        }
+    }
+}
+
+impl fmt::Debug for RetryHook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RetryHook").field("is_set", &self.0.is_some()).finish()
+    }
+}
 
 /// When a failed request is sent again: at most `max_retries` times, after a wait that doubles each time, or after the
 /// wait that the provider asks for.

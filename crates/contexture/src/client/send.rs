@@ -13,10 +13,11 @@ use tokio::time::timeout;
 use super::chat::{self, ChatDecoder};
 use super::decode::{Bill, Decode, error_message, parse};
 use super::error::{ClientError, malformed};
+use super::gemini::{self, GeminiDecoder};
 use super::key::ApiKey;
 use super::messages::{self, MessagesDecoder};
 use super::responses::{self, ResponsesDecoder};
-use super::retry::{RetryPolicy, Verdict, asked_wait, is_transient};
+use super::retry::{ClientRetry, RetryHook, RetryPolicy, Verdict, asked_wait, is_transient};
 use crate::wire::{BadEvent, EventParser, Format};
 
 /// The largest response that is read.
@@ -31,13 +32,14 @@ pub(super) struct Sender {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Shared {
     http: reqwest::Client,
     url: Url,
     key: Option<ApiKey>,
     retry: RetryPolicy,
     idle_timeout: Duration,
+    on_retry: RetryHook,
 }
 
 /// A failed attempt, and how long the provider asks to wait.
@@ -74,13 +76,30 @@ impl Sender {
             .user_agent(concat!("contexture/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| ClientError::Option { option: "tls", problem: error.without_url().to_string() })?;
-        Ok(Self { shared: Arc::new(Shared { http, url, key, retry, idle_timeout }) })
+        let on_retry = RetryHook::default();
+        Ok(Self { shared: Arc::new(Shared { http, url, key, retry, idle_timeout, on_retry }) })
     }
 
-    /// Sends a body and reads the response, streamed if there is a listener for deltas.
-    pub(super) async fn send(&self, format: Format, body: String, deltas: &Deltas) -> Result<LlmResponse, ClientError> {
+    /// Calls a function before each retry.
+    pub(super) fn telling(&mut self, hook: RetryHook) {
+        self.shared = Arc::new(Shared { on_retry: hook, ..(*self.shared).clone() });
+    }
+
+    /// The address that it was made for.
+    pub(super) fn url(&self) -> &Url {
+        &self.shared.url
+    }
+
+    /// Sends a body to an address and reads the response, streamed if there is a listener for deltas.
+    pub(super) async fn send(
+        &self,
+        format: Format,
+        url: Url,
+        body: String,
+        deltas: &Deltas,
+    ) -> Result<LlmResponse, ClientError> {
         let (shared, body) = (&*self.shared, bytes::Bytes::from(body));
-        self.repeated(|| shared.attempt(format, body.clone(), deltas)).await
+        self.repeated(|| shared.attempt(format, url.clone(), body.clone(), deltas)).await
     }
 
     /// Sends a body and reads the response as JSON.
@@ -104,7 +123,14 @@ impl Sender {
                 return Err(failure.error);
             }
             match self.shared.retry.judge(retries, failure.asked, spread()) {
-                Verdict::Again(wait) => tokio::time::sleep(wait).await,
+                Verdict::Again(wait) => {
+                    self.shared.on_retry.call(ClientRetry {
+                        attempt: retries + 1,
+                        wait,
+                        reason: failure.error.to_string(),
+                    });
+                    tokio::time::sleep(wait).await;
+                }
                 Verdict::TooLong(wait) => return Err(failure.error.asking_to_wait(wait)),
                 Verdict::GiveUp => return Err(failure.error),
             }
@@ -127,20 +153,26 @@ impl ClientError {
 
 impl Shared {
     /// The response to a body, if its status is no error.
-    async fn accepted(&self, body: bytes::Bytes) -> Result<Response, Failure> {
-        let sent = timeout(self.idle_timeout, self.http.post(self.url.clone()).body(body).send()).await;
+    async fn accepted(&self, url: Url, body: bytes::Bytes) -> Result<Response, Failure> {
+        let sent = timeout(self.idle_timeout, self.http.post(url).body(body).send()).await;
         let response = sent.map_err(|_| self.timed_out())?.map_err(|error| self.broken(error))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
     async fn fetch(&self, body: bytes::Bytes) -> Result<Value, Failure> {
-        let response = self.accepted(body).await?;
+        let response = self.accepted(self.url.clone(), body).await?;
         let body = self.read_body(response, MAX_RESPONSE_BYTES).await?;
         Ok(parse(&String::from_utf8_lossy(&body))?)
     }
 
-    async fn attempt(&self, format: Format, body: bytes::Bytes, deltas: &Deltas) -> Result<LlmResponse, Failure> {
-        let response = self.accepted(body).await?;
+    async fn attempt(
+        &self,
+        format: Format,
+        url: Url,
+        body: bytes::Bytes,
+        deltas: &Deltas,
+    ) -> Result<LlmResponse, Failure> {
+        let response = self.accepted(url, body).await?;
         let is_stream = response
             .headers()
             .get("content-type")
@@ -177,6 +209,7 @@ impl Shared {
             Format::Messages => Box::new(MessagesDecoder::default()),
             Format::Chat => Box::new(ChatDecoder::default()),
             Format::Responses => Box::new(ResponsesDecoder::default()),
+            Format::Gemini => Box::new(GeminiDecoder::default()),
         };
         let (mut parser, mut bill, mut is_over) = (EventParser::default(), Bill::default(), false);
         let mut take = |data: Result<&str, BadEvent>| {
@@ -221,6 +254,7 @@ impl Shared {
             Format::Messages => messages::items(&response)?,
             Format::Chat => chat::items(&response)?,
             Format::Responses => responses::items(&response)?,
+            Format::Gemini => gemini::items(&response)?,
         };
         if deltas.are_watched() {
             show(&items, deltas);

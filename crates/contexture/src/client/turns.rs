@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::client::{chat, messages, responses};
+    use crate::client::{chat, gemini, messages, responses};
 
     /// Text that often contains something like a tag.
     fn any_markup() -> impl Strategy<Value = String> {
@@ -131,7 +131,11 @@ mod tests {
             value.as_array().into_iter().flatten().flat_map(|message| parts(&message["content"])).collect()
         };
         let chat_body = |role| serde_json::to_value(chat::body(request, "m", false, role)).unwrap();
+        let contents = serde_json::to_value(gemini::body(request, "m")).unwrap()["contents"].clone();
+        let parts = contents.as_array().into_iter().flatten().flat_map(|content| content["parts"].as_array().cloned());
+        let in_parts: Vec<String> = parts.flatten().map(|part| part["text"].as_str().unwrap().to_owned()).collect();
         let bodies = [
+            in_parts,
             texts(&chat_body(None)["messages"]),
             texts(&chat_body(Some("developer"))["messages"]),
             texts(&serde_json::to_value(messages::body(request, "m", false)).unwrap()["messages"]),

@@ -1,6 +1,8 @@
 //! The list of built-in layers, with what each says about itself.
 
-use contexture_core::layer::{BudgetConfig, LayerDecl, MemoryLayer, MemoryScope, Placement};
+use contexture_core::layer::{BudgetConfig, LayerDecl, MemoryLayer, MemoryScope, Placement, tools_of};
+use contexture_core::model::ToolSchema;
+use contexture_core::tokens::TokenCounter;
 use contexture_core::{LayerId, Slot};
 use serde::Serialize;
 
@@ -22,8 +24,17 @@ pub struct BuiltIn {
     pub placement: Placement,
     /// The functions that the model can call.
     pub tools: Vec<String>,
+    /// The tools as the model is offered them: one for each function, or one for all.
+    pub definitions: Vec<ToolSchema>,
     /// Its purpose in one line.
     pub says: &'static str,
+}
+
+impl BuiltIn {
+    /// How many tokens the definitions of its tools take in every request.
+    pub fn tool_tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        self.definitions.iter().map(|tool| tool.tokens(counter)).sum()
+    }
 }
 
 /// All built-in layers with their defaults, by slot.
@@ -56,8 +67,10 @@ pub fn built_in() -> Vec<BuiltIn> {
 fn entry<L: MemoryLayer>(layer: &L, says: &'static str) -> BuiltIn {
     let spec = layer.spec();
     let provides = layer.provides();
-    let functions = provides.entries().iter().filter(|(_, decl)| matches!(decl, LayerDecl::Function(_)));
+    let is_tool =
+        |decl: &LayerDecl<L::State>| matches!(decl, LayerDecl::Function(function) if !function.is_for_program());
+    let functions = provides.entries().iter().filter(|(_, decl)| is_tool(decl));
     let tools = functions.map(|(name, _)| format!("{}/{name}", spec.id)).collect();
     let (slot, scope, budget, placement) = (spec.slot, spec.scope, spec.budget, spec.placement);
-    BuiltIn { id: spec.id, slot, scope, budget, placement, tools, says }
+    BuiltIn { id: spec.id, slot, scope, budget, placement, tools, definitions: tools_of(layer), says }
 }

@@ -33,19 +33,23 @@ use contexture_core::layer::{
     CacheState, HookResult, HookTrace, LayerFunction, LayerProvides, LayerSpec, MemoryLayer, MemoryScope, NewDecision,
     ProjectHistoryParams, ProjectHistoryResult,
 };
+use contexture_core::log::ItemLog;
 use contexture_core::tokens::{Estimate, TokenCounter};
-use contexture_core::{Slot, ThreadId};
+use contexture_core::{LayerId, Slot, ThreadId};
 use serde_json::Value;
 
 use self::held::Held;
 pub use self::output::OutputQuery;
 use self::shelf::Shelf;
 use crate::files::dialect::Dialects;
+use crate::files::tracker::FileTracker;
 use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
 
 /// The layer `file-history`.
 #[derive(Default)]
 pub struct FileHistory {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     counter: Option<Arc<dyn TokenCounter>>,
     prices: Prices,
     when: FoldWhen,
@@ -77,6 +81,16 @@ impl FileHistory {
     /// A layer with its own counter instead of the engine's.
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter: Some(counter), ..Self::default() }
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| Self::ID.into())
     }
 
     /// Sets the provider's prices. Default: those of Anthropic.
@@ -120,6 +134,15 @@ impl FileHistory {
     pub fn verbatim(mut self) -> Self {
         self.is_verbatim = true;
         self
+    }
+
+    /// Which files a conversation is about, as this layer knows them: when each was last used, and whether this agent
+    /// wrote to it or a person named it.
+    ///
+    /// It is made from the log, so a program can ask at any time: `layer.files(execution.log())`.
+    pub fn files(&self, log: &ItemLog) -> FileTracker {
+        let builtin = Dialects::builtin();
+        FileTracker::of_items(log.iter(), self.dialects.as_ref().unwrap_or(&builtin))
     }
 
     /// Returns the history that is shown within a budget, and the new decisions about it.
@@ -182,7 +205,7 @@ impl FileHistory {
         if self.has_no_tool {
             return folder;
         }
-        folder.with_output_tool(format!("{}/{}", Self::ID, Self::OUTPUT.name()))
+        folder.with_output_tool(format!("{}/{}", self.id(), Self::OUTPUT.name()))
     }
 }
 
@@ -203,7 +226,7 @@ impl MemoryLayer for FileHistory {
     type State = ();
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(Self::ID, Slot(260), MemoryScope::Thread).owning_history()
+        LayerSpec::new(self.id(), Slot(260), MemoryScope::Thread).owning_history()
     }
 
     fn provides(&self) -> LayerProvides<()> {

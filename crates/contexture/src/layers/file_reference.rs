@@ -53,7 +53,7 @@ use std::time::Duration;
 
 use contexture_core::host::FsAdapter;
 use contexture_core::layer::*;
-use contexture_core::{Item, SpecError, ThreadId};
+use contexture_core::{Item, LayerId, SpecError, ThreadId};
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,8 @@ const ON_ITEM_APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// The layer `file-reference`. A clone is the same layer: keep one to ask for a [`report`](Self::report).
 #[derive(Clone)]
 pub struct FileReference {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     tracker: Arc<Tracker>,
     /// Its own files, if it was given a base directory; otherwise those of the engine.
     files: Option<Arc<dyn FsAdapter>>,
@@ -86,7 +88,7 @@ pub struct FileReference {
 /// What `file-reference/untrack` is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Untrack {
-    /// The file's path, as it was referenced.
+    /// As referenced.
     pub path: String,
 }
 
@@ -117,7 +119,17 @@ impl FileReference {
     pub fn new(options: FileReferenceOptions) -> Result<Self, SpecError> {
         let settings = Settings::of(&options)?;
         let files = options.base_dir.map(open_base).transpose()?;
-        Ok(Self { tracker: Arc::new(Tracker::new(settings)), files })
+        Ok(Self { id: None, tracker: Arc::new(Tracker::new(settings)), files })
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// How each file of a thread appeared in the last window, by priority. Empty before the first recall.
@@ -139,7 +151,7 @@ impl MemoryLayer for FileReference {
     type State = FileReferences;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, self.tracker.settings.slot, MemoryScope::Thread)
+        LayerSpec::new(self.id(), self.tracker.settings.slot, MemoryScope::Thread)
             .with_name("File references")
             .with_rerender_timing(RerenderTiming::Immediate)
             .with_timeouts(LayerTimeouts { on_item_append: Some(ON_ITEM_APPEND_TIMEOUT), ..LayerTimeouts::default() })
@@ -148,7 +160,7 @@ impl MemoryLayer for FileReference {
     fn provides(&self) -> LayerProvides<FileReferences> {
         let files = layer_data(|state: &FileReferences| state.files().cloned().collect::<Vec<_>>());
         let untrack = layer_fn(
-            "Stops showing a referenced file. Use it for files that are no longer needed.",
+            "Stops showing a referenced file.",
             |input: Untrack, state: Arc<FileReferences>, _ctx| async move { untrack(&input, &state) },
         );
         LayerProvides::new().data(Self::FILES.name(), files).function(Self::UNTRACK.name(), untrack)
@@ -178,6 +190,7 @@ impl MemoryLayer for FileReference {
         let recalled = self.tracker.recall(self.host(&ctx), &ctx.thread_id, &state, turn, room).await;
         let result = match recalled.page.text() {
             Some(text) => {
+                tell_cuts(&ctx.trace, text);
                 let items = RecallItems::Items(vec![Item::developer(text)]);
                 RecallResult { items, token_count: Some(recalled.page.tokens()), ..RecallResult::nothing() }
             }
@@ -204,6 +217,20 @@ impl MemoryLayer for FileReference {
 
     fn merge(&self, ours: &FileReferences, theirs: &FileReferences) -> Option<FileReferences> {
         Some(ours.united(theirs))
+    }
+}
+
+/// Adds an event for every file of which only a part is shown: its path, and what is left out.
+fn tell_cuts(trace: &contexture_core::layer::HookTrace, page: &str) {
+    let mut path = "";
+    for line in page.lines() {
+        if let Some(heading) = line.strip_prefix("## `") {
+            path = heading.split('`').next().unwrap_or_default();
+        }
+        let left_out = line.strip_prefix("[… ").and_then(|rest| rest.strip_suffix(" left out …]"));
+        if let Some(left_out) = left_out {
+            trace.add_event("cut", &[("path", path.into()), ("left_out", left_out.into())]);
+        }
     }
 }
 

@@ -32,10 +32,10 @@
 
 use std::collections::HashMap;
 
-use contexture_core::Slot;
 use contexture_core::history::{History, Part};
 use contexture_core::item::{Item, Role};
 use contexture_core::layer::*;
+use contexture_core::{LayerId, Slot};
 
 /// The id of the layer.
 pub const ID: &str = "history-window";
@@ -45,15 +45,27 @@ pub const MAX_ITEMS: usize = 200;
 const SLOT: Slot = Slot(275);
 
 /// The layer `history-window`: see [the module](self).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HistoryWindow {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     max_items: usize,
 }
 
 impl HistoryWindow {
-    /// Creates the layer with a limit of items, at least 2.
+    /// Creates the layer with a limit of items, at least 2. With less, building an engine fails.
     pub fn new(max_items: usize) -> Self {
-        Self { max_items: max_items.max(2) }
+        Self { id: None, max_items }
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// The part of the history that is shown.
@@ -139,10 +151,14 @@ impl MemoryLayer for HistoryWindow {
     type State = ();
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, SLOT, MemoryScope::Execution)
+        let spec = LayerSpec::new(self.id(), SLOT, MemoryScope::Execution)
             .with_name("History window")
             .with_budget(BudgetConfig::Cap(0))
-            .owning_history()
+            .owning_history();
+        match self.max_items {
+            0 | 1 => spec.refused("max_items", format!("is {}; at least 2 items are shown", self.max_items)),
+            _ => spec,
+        }
     }
 
     async fn project_history(&self, params: ProjectHistoryParams<()>) -> HookResult<ProjectHistoryResult> {
@@ -227,6 +243,16 @@ mod tests {
         check(4, "uuatcoa", "ua");
         check(4, "uCCCCoooooooo", "uccccccccoooooooo");
         check(2, "tttttt", "tttttt");
+    }
+
+    #[test]
+    fn a_window_without_room_is_refused() {
+        for max_items in [0, 1] {
+            let layers = contexture_core::memory((HistoryWindow::new(max_items),));
+            let error = contexture_core::testing::engine(layers).build().err().map(|error| error.to_string());
+            let expected = format!("layer `history-window`: `max_items` is {max_items}; at least 2 items are shown");
+            assert_eq!(error, Some(expected));
+        }
     }
 
     #[test]

@@ -73,6 +73,8 @@ const MAX_PATH_BYTES: usize = 512;
 /// The layer `instructions`: see [the module](self).
 #[derive(Clone, Default)]
 pub struct Instructions {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     directory: String,
     user_files: Option<Arc<dyn FsAdapter>>,
     texts: Vec<(String, String)>,
@@ -103,6 +105,16 @@ impl Instructions {
     /// Creates the layer for the base directory of the engine's files.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Creates the layer for an agent that works in a directory below the base.
@@ -200,7 +212,7 @@ impl MemoryLayer for Instructions {
     type State = InstructionsState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, SLOT, MemoryScope::Resource)
+        LayerSpec::new(self.id(), SLOT, MemoryScope::Resource)
             .with_name("Instructions")
             .with_resource("project")
             .with_placement(Placement::Anchor)
@@ -234,7 +246,7 @@ impl MemoryLayer for Instructions {
         let key = render::key(&sections, &problems, params.budget, params.ctx.counter());
         let kept = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).block(&key);
         let block = kept.unwrap_or_else(|| {
-            let block = render::block(params.ctx.counter(), &LayerId::from(ID), &sections, &problems, params.budget);
+            let block = render::block(params.ctx.counter(), &self.id(), &sections, &problems, params.budget);
             self.shelf.lock().unwrap_or_else(PoisonError::into_inner).keep_block(key, block.clone());
             block
         });

@@ -76,11 +76,17 @@ const MEMORY_LAYERS: &[&str] = &[
     "procedural",
     "file-reference",
     "file-history",
+    "entity",
+    "observations",
+    "episodic",
+    "semantic-recall",
 ];
 
 /// The layer `plan`: see [the module](self).
 #[derive(Clone)]
 pub struct Plan {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     asks: bool,
     reading: Vec<String>,
     dialects: Arc<Dialects>,
@@ -191,7 +197,17 @@ impl Plan {
 
     /// Creates the layer with a plan that the model proposes and approves itself.
     pub fn new() -> Self {
-        Self { asks: false, reading: Vec::new(), dialects: Arc::new(Dialects::builtin()) }
+        Self { id: None, asks: false, reading: Vec::new(), dialects: Arc::new(Dialects::builtin()) }
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Lets only the program approve plans, on behalf of the user.
@@ -214,7 +230,13 @@ impl Plan {
 
     /// Whether a call only reads, or only changes memory.
     fn only_reads(&self, name: &str, call: &FunctionCall) -> bool {
-        if name.split_once('/').is_some_and(|(layer, _)| MEMORY_LAYERS.contains(&layer)) {
+        let is_memory = |layer: &str| {
+            // A second layer of a kind has an id that begins like the first.
+            let is_like =
+                |kind: &&str| layer.strip_prefix(*kind).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+            layer == self.id().as_str() || MEMORY_LAYERS.iter().any(is_like)
+        };
+        if name.split_once('/').is_some_and(|(layer, _)| is_memory(layer)) {
             return true;
         }
         // A tool that is not in the table would be judged by its arguments, which do not say what it changes.
@@ -372,24 +394,15 @@ impl MemoryLayer for Plan {
     type State = PlanState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, SLOT, MemoryScope::Thread).with_name("Plan").with_budget(BUDGET)
+        LayerSpec::new(self.id(), SLOT, MemoryScope::Thread).with_name("Plan").with_budget(BUDGET)
     }
 
     fn provides(&self) -> LayerProvides<PlanState> {
-        let propose = function(
-            "Proposes a plan, or another in its place. Until it is approved only reading tools run.",
-            PlanState::propose,
-        );
-        let approve =
-            function("Approves the plan, so that work can begin.", |plan: &PlanState, _: ApprovePlan, at_s| {
-                plan.approve(at_s)
-            });
-        let update = function("Sets the status of a step of the plan.", PlanState::update);
+        let propose = function("Until it is approved only reading tools run.", PlanState::propose);
+        let approve = function("Work can begin.", |plan: &PlanState, _: ApprovePlan, at_s| plan.approve(at_s));
+        let update = function("The status of a step.", PlanState::update);
         let asks = self.asks;
-        let revise =
-            function("Adds steps to the plan, drops or rewords them.", move |plan: &PlanState, input, at_s| {
-                plan.revise(input, asks, at_s)
-            });
+        let revise = function("Changes steps.", move |plan: &PlanState, input, at_s| plan.revise(input, asks, at_s));
         LayerProvides::new()
             .data(Self::PLAN.name(), layer_data(PlanState::clone))
             .data(Self::HISTORY.name(), layer_data(|plan: &PlanState| Vec::from(plan.changes.clone())))
@@ -397,27 +410,33 @@ impl MemoryLayer for Plan {
             .function(Self::APPROVE.name(), approve)
             .function(Self::UPDATE.name(), update)
             .function(Self::REVISE.name(), revise)
+            .in_one_tool("Your plan. A step is `under` its whole and `after` others.")
     }
 
     async fn recall(&self, params: RecallParams<PlanState>) -> HookResult<RecallResult<PlanState>> {
         if params.state.phase == Phase::None {
             return Ok(RecallResult::nothing());
         }
-        Ok(render::block(params.ctx.counter(), &LayerId::from(ID), &params.state, params.budget).into())
+        Ok(render::block(params.ctx.counter(), &self.id(), &params.state, params.budget).into())
     }
 
     async fn before_tool_call(
         &self,
         params: BeforeToolCallParams<PlanState>,
     ) -> HookResult<BeforeToolCallResult<PlanState>> {
-        if self.asks && *params.tool_name == *"plan/approve" {
+        let approve = format!("{}/{}", self.id(), Self::APPROVE.name());
+        if self.asks && *params.tool_name == *approve {
             let reason = "only the user approves a plan: show it and ask";
             return Ok(BeforeToolCallResult::deny(reason));
         }
         if params.state.phase != Phase::Planning || self.only_reads(&params.tool_name, &params.call) {
             return Ok(BeforeToolCallResult::allow());
         }
-        let how = if self.asks { "ask the user to approve it" } else { "call `plan/approve` when it is complete" };
+        let how = if self.asks {
+            "ask the user to approve it".to_owned()
+        } else {
+            format!("call `{approve}` when it is complete")
+        };
         let reason = format!("the plan is not approved, and only tools that read may run until then: {how}");
         Ok(BeforeToolCallResult::deny(reason))
     }

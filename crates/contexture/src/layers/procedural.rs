@@ -35,6 +35,7 @@ use contexture_core::error::BoxError;
 use contexture_core::host::{FsAdapter, ReadLimits, relative_path};
 use contexture_core::item::Item;
 use contexture_core::layer::*;
+use contexture_core::tool::wire_name;
 use contexture_core::window::shorten;
 use contexture_core::{LayerId, Slot};
 use schemars::JsonSchema;
@@ -70,6 +71,8 @@ const MAX_CALLS_BACK: usize = 2_048;
 /// The layer `procedural`: see [the module](self).
 #[derive(Clone, Default)]
 pub struct Procedural {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     user_files: Option<Arc<dyn FsAdapter>>,
     shelf: Arc<Mutex<Shelf>>,
 }
@@ -126,6 +129,16 @@ impl Procedural {
         Self::default()
     }
 
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
+    }
+
     /// Adds the user's own skills, whose files the program trusts. Their base is the user's home directory.
     pub fn with_user_files(mut self, files: Arc<dyn FsAdapter>) -> Self {
         self.user_files = Some(files);
@@ -160,8 +173,11 @@ impl Procedural {
         let text = shorten(ctx.counter(), &skill.body, MAX_BODY_TOKENS);
         let tokens = ctx.tokenize(&text);
         let opened = Opened { thread: ctx.thread_id.to_string(), name: skill.name.clone(), text, tokens };
-        let said =
-            format!("`{}` is open: its text is in the block `{ID}` from the next step on", one_line(&skill.name));
+        let said = format!(
+            "`{}` is open: its text is in the block `{}` from the next step on",
+            one_line(&skill.name),
+            self.id()
+        );
         Ok(FnResult::new(said).with_state(state.with(opened)))
     }
 
@@ -212,7 +228,7 @@ impl MemoryLayer for Procedural {
     type State = ProceduralState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, Slot::PROCEDURAL, MemoryScope::Resource)
+        LayerSpec::new(self.id(), Slot::PROCEDURAL, MemoryScope::Resource)
             .with_name("Skills")
             .with_resource("project")
             .with_budget(BUDGET)
@@ -221,15 +237,12 @@ impl MemoryLayer for Procedural {
 
     fn provides(&self) -> LayerProvides<ProceduralState> {
         let layer = self.clone();
-        let open = layer_fn(
-            "Opens a skill, so that you see its text, or reads a file of its folder.",
-            move |input: OpenSkill, state, ctx| {
-                let layer = layer.clone();
-                async move { layer.open(input, state, ctx).await }
-            },
-        );
+        let open = layer_fn("Shows its text, or a file of its folder.", move |input: OpenSkill, state, ctx| {
+            let layer = layer.clone();
+            async move { layer.open(input, state, ctx).await }
+        });
         let close = layer_fn(
-            "Closes a skill that is not needed any more.",
+            "Not needed any more.",
             |input: CloseSkill, state: Arc<ProceduralState>, ctx: ExecutionContext| async move {
                 let new = state.without(ctx.thread_id.as_str(), &input.name);
                 if new == *state {
@@ -242,6 +255,7 @@ impl MemoryLayer for Procedural {
             .data(Self::OPENED.name(), layer_data(|state: &ProceduralState| Vec::from(state.opened.clone())))
             .function(Self::OPEN.name(), open)
             .function(Self::CLOSE.name(), close)
+            .in_one_tool("Skills, as listed.")
     }
 
     /// Requests a new block as soon as a skill is opened or closed.
@@ -249,9 +263,10 @@ impl MemoryLayer for Procedural {
         &self,
         params: OnItemAppendParams<ProceduralState>,
     ) -> HookResult<OnItemAppendResult<ProceduralState>> {
+        let own = wire_name(&format!("{}/", self.id()));
         let is_own = |id: &str| {
             let mut calls = params.log.last(MAX_CALLS_BACK).rev().filter_map(Item::as_call);
-            calls.find(|call| &*call.call_id == id).is_some_and(|call| call.name.starts_with(ID))
+            calls.find(|call| &*call.call_id == id).is_some_and(|call| wire_name(&call.name).starts_with(&own))
         };
         let changes = params.items.iter().filter_map(Item::as_output).any(|output| is_own(&output.call_id));
         let result = OnItemAppendResult::items(params.items);
@@ -266,7 +281,7 @@ impl MemoryLayer for Procedural {
             return Ok(RecallResult::nothing());
         }
         let listed = render::Listed { skills: &skills, left_out };
-        let block = render::block(params.ctx.counter(), &LayerId::from(ID), &listed, &opened, params.budget);
+        let block = render::block(params.ctx.counter(), &self.id(), &listed, &opened, params.budget);
         Ok(block.into())
     }
 

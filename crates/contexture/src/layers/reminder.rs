@@ -78,6 +78,8 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 200 };
 /// The layer `reminder`: see [the module](self).
 #[derive(Clone)]
 pub struct Reminder {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     rules: Vec<Rule>,
     pause: Duration,
     offset_minutes: i32,
@@ -209,7 +211,17 @@ impl Reminder {
 
     /// Creates the layer without reminders: it shows the time and long pauses, and what the model sets.
     pub fn new() -> Self {
-        Self { rules: Vec::new(), pause: LONG_PAUSE, offset_minutes: 0 }
+        Self { id: None, rules: Vec::new(), pause: LONG_PAUSE, offset_minutes: 0 }
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Adds a reminder that fires every this many turns, at least 1.
@@ -409,7 +421,7 @@ impl MemoryLayer for Reminder {
     type State = ReminderState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, Slot::REMINDER, MemoryScope::Thread)
+        LayerSpec::new(self.id(), Slot::REMINDER, MemoryScope::Thread)
             .with_name("Reminders")
             .with_budget(BUDGET)
             .with_placement(Placement::Live)
@@ -417,7 +429,7 @@ impl MemoryLayer for Reminder {
 
     fn provides(&self) -> LayerProvides<ReminderState> {
         let set = layer_fn(
-            "Reminds you of something after some turns or minutes.",
+            "Fires after turns or minutes.",
             |input: SetReminder, state: Arc<ReminderState>, ctx: ExecutionContext| async move {
                 let name = one_line(&input.name).into_owned();
                 let state = set(input, &state, ctx.clock.now().as_secs())?;
@@ -425,9 +437,8 @@ impl MemoryLayer for Reminder {
             },
         );
         let known: Vec<String> = self.rules.iter().map(|rule| rule.name.clone()).collect();
-        let done = layer_fn(
-            "Says that the thing a reminder is about is done. It is quiet for ten turns, or gone if you set it yourself.",
-            move |input: Done, state: Arc<ReminderState>, ctx: ExecutionContext| {
+        let done =
+            layer_fn("Its thing is done.", move |input: Done, state: Arc<ReminderState>, ctx: ExecutionContext| {
                 let is_known = known.contains(&input.name);
                 async move {
                     let mut state = Arc::unwrap_or_clone(state);
@@ -441,8 +452,7 @@ impl MemoryLayer for Reminder {
                     }
                     Ok(FnResult::new("done".to_owned()).with_state(state))
                 }
-            },
-        );
+            });
         let own = |state: &ReminderState| -> BTreeMap<String, OwnReminder> {
             state.own.iter().map(|(name, own)| (name.to_owned(), own.clone())).collect()
         };
@@ -450,6 +460,7 @@ impl MemoryLayer for Reminder {
             .data(Self::REMINDERS.name(), layer_data(own))
             .function(Self::SET.name(), set)
             .function(Self::DONE.name(), done)
+            .in_one_tool("Reminders for yourself.")
     }
 
     async fn on_item_append(
@@ -492,7 +503,7 @@ impl MemoryLayer for Reminder {
             format!("Reminder `{}`: {}", one_line(name), flat(&text))
         };
         lines.extend(due.iter().map(line));
-        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+        let text = fit_parts(params.ctx.counter(), &self.id(), params.budget, lines.len(), |shown| {
             let left = lines.len() - shown;
             let rest = if left == 0 { String::new() } else { format!("\n({left} more do not fit here)") };
             format!("{}{rest}", lines[..shown].join("\n"))

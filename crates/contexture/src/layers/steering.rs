@@ -81,6 +81,8 @@ type ResponseRule = Arc<dyn Fn(&LlmResponse) -> SteeringDecision + Send + Sync>;
 /// The layer `steering`: see [the module](self).
 #[derive(Clone, Default)]
 pub struct Steering {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     patterns: Vec<Pattern>,
     call_rules: Vec<(String, CallRule)>,
     response_rules: Vec<(String, ResponseRule)>,
@@ -155,6 +157,16 @@ impl Steering {
     /// Creates the layer without rules: everything passes.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Adds a pattern.
@@ -301,7 +313,7 @@ impl MemoryLayer for Steering {
             after_model_call: Some(GATE_TIMEOUT),
             ..LayerTimeouts::default()
         };
-        LayerSpec::new(ID, Slot::STEERING, MemoryScope::Execution)
+        LayerSpec::new(self.id(), Slot::STEERING, MemoryScope::Execution)
             .with_name("Steering")
             .with_budget(BUDGET)
             .with_placement(Placement::Live)
@@ -343,7 +355,7 @@ impl MemoryLayer for Steering {
         if lines.is_empty() {
             return Ok(RecallResult::nothing());
         }
-        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+        let text = fit_parts(params.ctx.counter(), &self.id(), params.budget, lines.len(), |shown| {
             let left = lines.len() - shown;
             let rest = if left == 0 { String::new() } else { format!("\n({left} more rules hold and are not shown)") };
             format!("Tool calls and responses are held against these rules:\n{}{rest}", lines[..shown].join("\n"))

@@ -56,8 +56,11 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 100, max: 800 };
 const SHOWN_VALUE_BYTES: usize = 300;
 
 /// The layer `task-state`: see [the module](self).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TaskState;
+#[derive(Clone, Debug, Default)]
+pub struct TaskState {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
+}
 
 /// The layer's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -132,7 +135,17 @@ impl TaskState {
 
     /// Creates the layer with an empty state.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 }
 
@@ -232,20 +245,18 @@ impl MemoryLayer for TaskState {
     type State = TaskRecord;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, SLOT, MemoryScope::Thread).with_name("Task state").with_budget(BUDGET)
+        LayerSpec::new(self.id(), SLOT, MemoryScope::Thread).with_name("Task state").with_budget(BUDGET)
     }
 
     fn provides(&self) -> LayerProvides<TaskRecord> {
-        let checkpoint = layer_fn(
-            "Notes a point that the task has reached, so that work can go on from here later.",
-            |input: Checkpoint, state: Arc<TaskRecord>, _| async move {
+        let checkpoint =
+            layer_fn("A point that is reached.", |input: Checkpoint, state: Arc<TaskRecord>, _| async move {
                 let mut state = Arc::unwrap_or_clone(state);
                 state.add_checkpoint(input)?;
                 Ok(FnResult::new(format!("checkpoint {}", state.reached())).with_state(state))
-            },
-        );
+            });
         let artifact = layer_fn(
-            "Notes something that the task made, and where it is.",
+            "Something that was made, and where.",
             |input: RecordArtifact, state: Arc<TaskRecord>, _| async move {
                 let mut state = Arc::unwrap_or_clone(state);
                 state.add_artifact(input)?;
@@ -260,7 +271,7 @@ impl MemoryLayer for TaskState {
             },
             "additionalProperties": false,
         });
-        let description = "Keeps data that later steps of the task need. What is not named stays as it is.";
+        let description = "Values for later steps, by name.";
         let data =
             layer_fn_with_schema(description, input, json!({ "type": "string" }), |input, state, _| async move {
                 let mut state: TaskRecord = Arc::unwrap_or_clone(state);
@@ -274,6 +285,7 @@ impl MemoryLayer for TaskState {
             .function(Self::CHECKPOINT.name(), checkpoint)
             .function(Self::RECORD_ARTIFACT.name(), artifact)
             .function(Self::SET_TASK_DATA.name(), data)
+            .in_one_tool("How far the task is.")
     }
 
     async fn recall(&self, params: RecallParams<TaskRecord>) -> HookResult<RecallResult<TaskRecord>> {
@@ -281,7 +293,7 @@ impl MemoryLayer for TaskState {
             return Ok(RecallResult::nothing());
         }
         let lines = params.state.lines();
-        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+        let text = fit_parts(params.ctx.counter(), &self.id(), params.budget, lines.len(), |shown| {
             let left = lines.len() - shown;
             let rest = if left == 0 { String::new() } else { format!("({left} more are kept and not shown)") };
             let shown = lines[..shown].iter().map(String::as_str);

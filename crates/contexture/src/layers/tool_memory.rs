@@ -63,6 +63,8 @@ const SHOWN_STATE_BYTES: usize = 2_000;
 /// The layer `tool-memory`: see [the module](self).
 #[derive(Clone, Debug)]
 pub struct ToolMemory {
+    /// `None`: the layer's own.
+    id: Option<LayerId>,
     scope: MemoryScope,
     tools: BTreeMap<String, Arc<Schema>>,
 }
@@ -96,7 +98,17 @@ impl ToolMemory {
 
     /// Creates a memory that all threads of a user share, without tools.
     pub fn new() -> Self {
-        Self { scope: MemoryScope::Resource, tools: BTreeMap::new() }
+        Self { id: None, scope: MemoryScope::Resource, tools: BTreeMap::new() }
+    }
+
+    /// Sets another id, for two such layers in one memory.
+    pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    fn id(&self) -> LayerId {
+        self.id.clone().unwrap_or_else(|| ID.into())
     }
 
     /// Sets another scope.
@@ -160,12 +172,11 @@ impl MemoryLayer for ToolMemory {
     type State = ToolMemoryState;
 
     fn spec(&self) -> LayerSpec {
-        LayerSpec::new(ID, SLOT, self.scope).with_name("Tool memory")
+        LayerSpec::new(self.id(), SLOT, self.scope).with_name("Tool memory")
     }
 
     fn provides(&self) -> LayerProvides<ToolMemoryState> {
-        let description = "Files of your own beneath /memories, which outlive this conversation. Commands: view, create, \
-                           str_replace, insert, delete, rename.";
+        let description = "Your own files beneath /memories, kept for later.";
         let memory = layer_fn_with_schema(
             description,
             commands::schema(),
@@ -179,13 +190,12 @@ impl MemoryLayer for ToolMemory {
             },
         );
         let layer = self.clone();
-        let set_state = layer_fn(
-            "Sets the state of a tool. For the program, not for you.",
-            move |input: SetState, state: Arc<ToolMemoryState>, _| {
+        let set_state =
+            layer_fn("Sets the state of a tool.", move |input: SetState, state: Arc<ToolMemoryState>, _| {
                 let set = layer.set_state(input, &state);
                 async move { Ok(FnResult::new("set".to_owned()).with_state(set?)) }
-            },
-        );
+            })
+            .for_program();
         let files = |state: &ToolMemoryState| -> BTreeMap<String, String> {
             state.files.iter().map(|(path, text)| (path.to_owned(), text.clone())).collect()
         };
@@ -203,7 +213,7 @@ impl MemoryLayer for ToolMemory {
         &self,
         params: BeforeToolCallParams<ToolMemoryState>,
     ) -> HookResult<BeforeToolCallResult<ToolMemoryState>> {
-        Ok(match *params.tool_name == *"tool-memory/set_state" {
+        Ok(match *params.tool_name == *format!("{}/{}", self.id(), Self::SET_STATE.name()) {
             true => BeforeToolCallResult::deny("the states of tools are set by the tools: use `tool-memory/memory`"),
             false => BeforeToolCallResult::allow(),
         })
@@ -214,7 +224,7 @@ impl MemoryLayer for ToolMemory {
         if lines.is_empty() {
             return Ok(RecallResult::nothing());
         }
-        let text = fit_parts(params.ctx.counter(), &LayerId::from(ID), params.budget, lines.len(), |shown| {
+        let text = fit_parts(params.ctx.counter(), &self.id(), params.budget, lines.len(), |shown| {
             let left = lines.len() - shown;
             let rest = if left == 0 { String::new() } else { format!("\n({left} more: `view` lists them)") };
             format!("What you keep in /memories:\n{}{rest}", lines[..shown].join("\n"))

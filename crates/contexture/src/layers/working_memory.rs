@@ -269,8 +269,7 @@ impl WorkingMemory {
 
 const UPDATED_WITHOUT_SECRETS: &str =
     "updated; a secret in it was replaced by its kind, since keys and passwords are not kept";
-const TEXT_DESCRIPTION: &str =
-    "Replaces your notes. They are shown to you from now on, so keep them short and leave out what is outdated.";
+const TEXT_DESCRIPTION: &str = "Replaces your notes, which you always see: keep them short.";
 const OBJECT_DESCRIPTION: &str = "Changes your notes, which are shown to you from now on. `set` is merged into them key \
                                   by key; what is absent or null stays as it is, lists are replaced. `remove` names \
                                   what goes, as in `a.b`. The notes as a whole meet this JSON schema:";

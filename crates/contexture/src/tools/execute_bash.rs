@@ -1,6 +1,8 @@
 //! `execute_bash`: runs a command.
 
+use std::fmt;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contexture_core::error::BoxError;
@@ -31,7 +33,31 @@ const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// This is not a sandbox: a command can do whatever the program can do. When the call is cancelled or times out, the
 /// command and everything it started in its process group are killed.
 #[derive(Clone, Debug)]
-pub struct ExecuteBash(Workspace);
+pub struct ExecuteBash {
+    workspace: Workspace,
+    watch: Watch,
+}
+
+/// Is called with what a command prints.
+type Heard = dyn Fn(&[u8]) + Send + Sync;
+
+/// Is told what a command prints.
+#[derive(Clone, Default)]
+struct Watch(Option<Arc<Heard>>);
+
+impl Watch {
+    fn printed(&self, bytes: &[u8]) {
+        if let Some(watch) = self.0.as_ref().filter(|_| !bytes.is_empty()) {
+            watch(bytes);
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Watch").field("is_set", &self.0.is_some()).finish()
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -44,7 +70,13 @@ struct Arguments {
 impl ExecuteBash {
     /// Creates the tool for a directory.
     pub fn new(workspace: Workspace) -> Self {
-        Self(workspace)
+        Self { workspace, watch: Watch::default() }
+    }
+
+    /// Passes on what commands print, while they run, in the pieces in which it arrives.
+    pub fn watched(mut self, watch: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        self.watch = Watch(Some(Arc::new(watch)));
+        self
     }
 }
 
@@ -63,14 +95,15 @@ impl Tool for ExecuteBash {
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
         let Arguments { command, timeout_seconds } = parse(arguments)?;
-        self.0.ask(ToolAction::Run { command: &command }).await?;
+        self.workspace.ask(ToolAction::Run { command: &command }).await?;
         let seconds = timeout_seconds.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS);
-        run(&command, &self.0, Duration::from_secs(seconds)).await
+        run(&command, self, Duration::from_secs(seconds)).await
     }
 }
 
 /// Runs a command to its end. An exit code other than 0 is an error that includes the output.
-async fn run(command: &str, workspace: &Workspace, limit: Duration) -> Result<String, BoxError> {
+async fn run(command: &str, tool: &ExecuteBash, limit: Duration) -> Result<String, BoxError> {
+    let workspace = &tool.workspace;
     let mut child = Command::new("bash")
         .env_clear()
         .envs(workspace.environment().variables())
@@ -89,7 +122,11 @@ async fn run(command: &str, workspace: &Workspace, limit: Duration) -> Result<St
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let deadline = Instant::now() + limit;
     let mut output = Output::default();
-    let ended = timeout_at(deadline, read_until_exit(&mut child, stdout, stderr, &mut output)).await;
+    let heard = |bytes: &[u8]| {
+        tool.watch.printed(bytes);
+        output.push(bytes);
+    };
+    let ended = timeout_at(deadline, read_until_exit(&mut child, stdout, stderr, heard)).await;
     let code = match ended {
         Ok(status) => status?.code(),
         Err(_) => {
@@ -116,7 +153,7 @@ async fn read_until_exit(
     child: &mut Child,
     stdout: Option<impl AsyncRead + Unpin>,
     stderr: Option<impl AsyncRead + Unpin>,
-    output: &mut Output,
+    mut heard: impl FnMut(&[u8]),
 ) -> std::io::Result<std::process::ExitStatus> {
     let (mut stdout, mut stderr) = (Pipe::new(stdout), Pipe::new(stderr));
     let mut status = None;
@@ -129,8 +166,8 @@ async fn read_until_exit(
             }
         };
         tokio::select! {
-            read = stdout.read() => output.push(&read?),
-            read = stderr.read() => output.push(&read?),
+            read = stdout.read() => heard(&read?),
+            read = stderr.read() => heard(&read?),
             ended = child.wait(), if status.is_none() => {
                 status = Some(ended?);
                 last = Some(Instant::now() + LAST_OUTPUT);

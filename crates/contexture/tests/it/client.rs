@@ -85,7 +85,23 @@ fn stream_of(format: Format) -> Reply {
         Format::Messages => messages_stream(&characters),
         Format::Chat => chat_stream(&characters),
         Format::Responses => responses_stream(&characters, &arguments),
+        Format::Gemini => gemini_stream(&arguments),
     }
+}
+
+/// Google streams texts in pieces, and calls whole.
+fn gemini_stream(arguments: &str) -> Reply {
+    let piece = |part: Value| json!({ "candidates": [{ "index": 0, "content": { "role": "model", "parts": [part] } }], "usageMetadata": { "promptTokenCount": 120 } });
+    let mut events = vec![
+        piece(json!({ "text": "hm", "thought": true })),
+        piece(json!({ "text": "…", "thought": true, "thoughtSignature": "dGhvdWdodA==" })),
+    ];
+    events.extend("I note it.".chars().map(|sign| piece(json!({ "text": sign.to_string() }))));
+    let arguments: Value = serde_json::from_str(arguments).unwrap();
+    events.push(piece(json!({ "functionCall": { "id": "call_a", "name": "notes__add", "args": arguments }, "thoughtSignature": "c2lnbmVk" })));
+    let usage = json!({ "promptTokenCount": 120, "cachedContentTokenCount": 90, "candidatesTokenCount": 12, "thoughtsTokenCount": 18, "totalTokenCount": 150 });
+    events.push(json!({ "candidates": [{ "index": 0, "content": { "role": "model", "parts": [{ "text": "" }] }, "finishReason": "STOP" }], "usageMetadata": usage, "responseId": "r1" }));
+    Reply::events(&events)
 }
 
 fn messages_stream(arguments: &[String]) -> Reply {
@@ -190,7 +206,10 @@ async fn a_streamed_response_is_the_same_however_its_bytes_are_split() {
             let (text, thought, arguments) = seen(&deltas);
             assert_eq!((text.as_str(), thought.as_str()), ("I note it.", "hm…"), "{format:?}");
             assert_eq!(arguments, json!({ "text": "buy milk, bread and 40 eggs — für morgen" }).to_string());
-            assert_eq!(provider.bodies()[0]["stream"], true);
+            match format {
+                Format::Gemini => assert!(provider.received()[0].path.ends_with(":streamGenerateContent?alt=sse")),
+                _ => assert_eq!(provider.bodies()[0]["stream"], true),
+            }
         }
     }
 }
@@ -224,6 +243,17 @@ async fn what_a_provider_sent_goes_back_to_it_untouched() {
                 assert_eq!(body["messages"][3]["role"], "tool");
                 json!({ "reasoning_content": message["reasoning_content"] })
             }
+            Format::Gemini => {
+                let parts = &body["contents"][1]["parts"];
+                assert_eq!(parts[2]["functionCall"]["name"], "notes__add");
+                assert_eq!(parts[2]["thoughtSignature"], "c2lnbmVk");
+                let answered = &body["contents"][2]["parts"];
+                assert_eq!(answered[0]["functionResponse"]["id"], "call_a");
+                assert_eq!(answered[0]["functionResponse"]["name"], "notes__add");
+                assert_eq!(answered[0]["functionResponse"]["response"], json!({ "output": "noted" }));
+                assert_eq!(answered[1]["text"], "<memory layer=\"x\">\ny\n</memory>");
+                parts[0].clone()
+            }
             Format::Responses => {
                 let call = &body["input"][3];
                 assert_eq!(
@@ -237,6 +267,7 @@ async fn what_a_provider_sent_goes_back_to_it_untouched() {
         let expected = match format {
             Format::Messages => json!({ "type": "thinking", "thinking": "hm…", "signature": "c2ln" }),
             Format::Chat => json!({ "reasoning_content": "hm…" }),
+            Format::Gemini => json!({ "text": "hm…", "thought": true, "thoughtSignature": "dGhvdWdodA==" }),
             Format::Responses => {
                 json!({ "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "hm…" }], "encrypted_content": "gAAA" })
             }
@@ -247,9 +278,15 @@ async fn what_a_provider_sent_goes_back_to_it_untouched() {
 
 #[tokio::test]
 async fn thoughts_of_another_provider_are_not_sent() {
-    for (from, to) in
-        [(Format::Messages, Format::Chat), (Format::Chat, Format::Responses), (Format::Responses, Format::Messages)]
-    {
+    for (from, to) in [
+        (Format::Messages, Format::Chat),
+        (Format::Chat, Format::Responses),
+        (Format::Responses, Format::Messages),
+        (Format::Messages, Format::Gemini),
+        (Format::Responses, Format::Gemini),
+        (Format::Gemini, Format::Messages),
+        (Format::Gemini, Format::Responses),
+    ] {
         let first = Provider::start(vec![stream_of(from)]).await;
         let (response, _) = streamed(&client(from, &first), request(vec![Item::user("note it")])).await;
         let mut items = vec![Item::user("note it")];
@@ -259,7 +296,7 @@ async fn thoughts_of_another_provider_are_not_sent() {
         streamed(&client(to, &second), request(items)).await.0.unwrap();
         let body = second.bodies()[0].to_string();
         assert!(
-            !body.contains("hm…") && !body.contains("c2ln") && !body.contains("gAAA"),
+            !body.contains("hm…") && !body.contains("c2ln") && !body.contains("gAAA") && !body.contains("dGhv"),
             "{from:?} to {to:?}: {body}"
         );
         assert!(body.contains("I note it.") && body.contains("noted"));
@@ -273,6 +310,9 @@ fn whole(format: Format) -> Value {
         }
         Format::Chat => {
             json!({ "choices": [{ "message": { "role": "assistant", "content": "hi" } }], "usage": { "prompt_tokens": 3, "completion_tokens": 1, "cost": 0.25 } })
+        }
+        Format::Gemini => {
+            json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "hi" }, { "executableCode": { "code": "1" } }] }, "finishReason": "STOP" }], "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 1 } })
         }
         Format::Responses => {
             json!({ "status": "completed", "output": [{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "hi" }] }, { "type": "web_search_call", "id": "w" }], "usage": { "input_tokens": 3, "output_tokens": 1, "total_tokens": 4 } })
@@ -291,17 +331,18 @@ async fn a_whole_response_is_read() {
         let opaque = response.items.iter().filter(|item| matches!(item, Item::Opaque(_))).count();
         assert_eq!(opaque, usize::from(format != Format::Chat));
         let received = &provider.received()[0];
-        assert_eq!(received.body["stream"], false);
+        assert!(format == Format::Gemini || received.body["stream"] == false);
         let path = match format {
             Format::Messages => "/v1/messages",
             Format::Chat => "/v1/chat/completions",
             Format::Responses => "/v1/responses",
+            Format::Gemini => "/v1/models/test-model:generateContent",
         };
         assert_eq!(received.path, path);
-        let header = if format == Format::Messages {
-            format!("x-api-key: {KEY}")
-        } else {
-            format!("authorization: Bearer {KEY}")
+        let header = match format {
+            Format::Messages => format!("x-api-key: {KEY}"),
+            Format::Gemini => format!("x-goog-api-key: {KEY}"),
+            Format::Chat | Format::Responses => format!("authorization: Bearer {KEY}"),
         };
         assert!(received.headers.contains(&header), "{}", received.headers);
     }
@@ -332,6 +373,42 @@ async fn a_failure_is_told_to_the_model_as_one() {
     let messages = &provider.bodies()[0]["messages"];
     assert_eq!(messages[2]["content"][0]["is_error"], true);
     assert_eq!(messages[1]["content"][0]["input"], json!({ "arguments": "not json" }));
+}
+
+/// Calls that another model made have no signature, and the newest models of Google refuse them without one.
+#[tokio::test]
+async fn calls_of_another_model_are_signed_as_the_documentation_says() {
+    for (model, is_signed) in [("gemini-2.5-pro", false), ("gemini-3.1-pro-preview", true)] {
+        let provider = Provider::start(vec![Reply::json(200, whole(Format::Gemini))]).await;
+        let items = vec![
+            Item::user("x"),
+            Item::call("a", "notes/add", "{}"),
+            Item::call("b", "notes/add", "{}"),
+            Item::output("b", "two"),
+            Item::error_output("a", "one"),
+        ];
+        let client = Client::gemini(model).base_url(&provider.url).key(ApiKey::new(KEY)).build().unwrap();
+        client.call(request(items)).await.unwrap();
+        let body = &provider.bodies()[0];
+        assert_eq!(provider.received()[0].path, format!("/v1beta/models/{model}:generateContent"));
+        let parts = &body["contents"][1]["parts"];
+        let signature = is_signed.then_some("skip_thought_signature_validator");
+        assert_eq!((parts[0]["thoughtSignature"].as_str(), parts[1].get("thoughtSignature")), (signature, None));
+        let responses = &body["contents"][2]["parts"];
+        assert_eq!(responses[1]["functionResponse"]["response"], json!({ "error": "one" }));
+        assert_eq!(body["systemInstruction"]["parts"][0]["text"], "Be brief.");
+        let declared = &body["tools"][0]["functionDeclarations"][0];
+        assert_eq!(declared["parametersJsonSchema"]["properties"]["text"]["type"], "string");
+        assert!(contexture::wire::rules::broken_for(Format::Gemini, &body.to_string(), Some(model)).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_blocked_prompt_is_told() {
+    let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" }, "usageMetadata": { "promptTokenCount": 3 } });
+    let provider = Provider::start(vec![Reply::json(200, blocked)]).await;
+    let error = called(&client(Format::Gemini, &provider)).await.unwrap_err();
+    assert!(error.to_string().contains("the prompt was blocked: SAFETY"), "{error}");
 }
 
 #[tokio::test]
@@ -417,6 +494,7 @@ async fn an_error_in_the_middle_of_a_stream_is_told() {
             json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
         ),
         (Format::Chat, json!({ "error": { "message": "Overloaded", "code": 529 } })),
+        (Format::Gemini, json!({ "error": { "message": "Overloaded", "code": 503, "status": "UNAVAILABLE" } })),
         (Format::Responses, json!({ "type": "response.failed", "response": { "error": { "message": "Overloaded" } } })),
     ];
     for (format, report) in reports {

@@ -2,13 +2,10 @@
 
 use std::fmt::Write as _;
 
-use contexture::files::commands::formatters::FORMATTERS;
-use contexture::files::commands::tables::{
-    APART, GIT_APART, GIT_READ_ONLY, INSTALLERS, MAKE_TARGETS, PRESUMED, READ_ONLY, RISKY_PREFIXES, RISKY_VARIABLES,
-    WRITES, WRITES_WHOLE,
-};
-use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS, RUNNERS};
-use contexture::files::commands::unknown::{AGENTS, CHANGERS, CHANGING_WORDS};
+use contexture::files::commands::options::{RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
+use contexture::files::commands::table::{Action, Changes, Does, Program, Runs, rows};
+use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS};
+use contexture::files::commands::unknown::{CHANGERS, CHANGING_WORDS};
 use contexture::files::dialect::guess::{
     CHANGE_NAMES, CHANGING, FILE_WORDS, OTHER_THINGS, PROJECT_CHANGING, READING, RUNNING,
 };
@@ -19,30 +16,74 @@ fn code(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// The programs of the table, by name.
+fn programs() -> Vec<&'static Program> {
+    let mut programs: Vec<&Program> = rows().collect();
+    programs.sort_by_key(|program| program.name);
+    programs
+}
+
+/// The actions of the table, each with the command that it is.
+fn actions() -> Vec<(String, &'static Action)> {
+    let of = |program: &'static Program| {
+        program
+            .actions
+            .iter()
+            .map(|action| (format!("{} {}", program.name, action.words).trim_end().to_owned(), action))
+    };
+    programs().into_iter().flat_map(of).collect()
+}
+
+/// The names of the programs that do something with what they are given.
+fn that_run(runs: Runs) -> String {
+    let names: Vec<&str> =
+        programs().into_iter().filter(|program| program.runs == runs).map(|program| program.name).collect();
+    code(&names)
+}
+
+/// The actions of `git` that do something.
+fn of_git(does: Does) -> String {
+    let git = rows().find(|program| program.name == "git").unwrap();
+    let words: Vec<&str> = git.actions.iter().filter(|action| action.does == does).map(|action| action.words).collect();
+    code(&words)
+}
+
+/// The targets with which `make` is presumed to leave sources alone.
+fn make_targets() -> String {
+    let make = rows().find(|program| program.name == "make").unwrap();
+    let Changes::Make { targets } = make.changes else { panic!("make has targets") };
+    code(targets)
+}
+
 /// The tables as the page shows them.
 fn tables() -> String {
     let mut text = String::from("## Commands that change no file\n\n| command | unless |\n| --- | --- |\n");
-    for entry in READ_ONLY {
-        let operands = entry.most_operands.map(|most| format!("more than {most} operand"));
+    for program in programs() {
+        let Some(reading) = program.reading() else { continue };
+        let names: Vec<&str> = [program.name].into_iter().chain(program.others.iter().copied()).collect();
+        let operands = reading.most_operands.map(|most| format!("more than {most} operand"));
         let unless: Vec<String> =
-            [code(entry.unless)].into_iter().filter(|text| !text.is_empty()).chain(operands).collect();
-        let _ = writeln!(text, "| `{}` | {} |", entry.name, unless.join(", "));
+            [code(reading.unless)].into_iter().filter(|text| !text.is_empty()).chain(operands).collect();
+        let _ = writeln!(text, "| {} | {} |", code(&names), unless.join(", "));
     }
-    let _ = writeln!(text, "\nAnd these actions of `git`: {}.", code(GIT_READ_ONLY));
-    let apart: Vec<String> = GIT_APART.iter().map(|words| words.join(" ")).collect();
-    let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
-    let _ = writeln!(text, "These change the repository, but no file of the work tree: {}.", code(&apart));
-    text.push_str("\nThese run nothing of the project and write no source:\n\n");
+    let _ = writeln!(text, "\nAnd these actions of `git`: {}.", of_git(Does::Reads));
+    let _ = writeln!(
+        text,
+        "These change the repository, but no file of the work tree: {}.",
+        of_git(Does::ChangesRepository)
+    );
+    text.push_str(
+        "\nThese run nothing of the project and write no source; with another option they are presumed to:\n\n",
+    );
     text.push_str("| command | only with | unless |\n| --- | --- | --- |\n");
-    for entry in APART {
-        let (words, needs, unless) = (entry.words.join(" "), code(entry.needs), code(entry.unless));
-        let _ = writeln!(text, "| `{words}` | {needs} | {unless} |");
+    for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::StaysApart) {
+        let _ = writeln!(text, "| `{command}` | {} | {} |", code(action.needs), code(action.unless));
     }
     text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
-    for entry in PRESUMED {
-        let _ = writeln!(text, "| `{}` | {} |", entry.words.join(" "), code(entry.needs));
+    for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::LeavesSources) {
+        let _ = writeln!(text, "| `{command}` | {} |", code(action.needs));
     }
-    let _ = writeln!(text, "\nAnd `make` alone or with these targets: {}.", code(MAKE_TARGETS));
+    let _ = writeln!(text, "\nAnd `make` alone or with these targets: {}.", make_targets());
     let _ = writeln!(
         text,
         "Nothing is presumed with an option of which a part begins with {}, or is {}.",
@@ -52,7 +93,7 @@ fn tables() -> String {
     let _ = writeln!(
         text,
         "\nTasks of a project, run by {}, are presumed to leave sources alone if a word of their name is {} and none is {}.",
-        code(RUNNERS),
+        that_run(Runs::Tasks),
         code(LOOKING_TASKS),
         code(CHANGING_TASKS)
     );
@@ -65,22 +106,24 @@ fn tables() -> String {
     let _ = writeln!(
         text,
         "\n## Programs that are in no table\n\nWhat they name is in doubt, and the rest is presumed to be as it was. All files are in doubt after a script or a program of the project (`./x`, `bash x.sh`, `python3 x.py`), after a program that runs what it is given, after an agent ({}), after a program whose name has one of {}, and if one of its words is {}, or one of the words of tasks and tools that change something. `go run` and `cargo run` are judged by the words of the program that they run.",
-        code(AGENTS),
+        that_run(Runs::Agent),
         code(CHANGERS),
         code(CHANGING_WORDS)
     );
     text.push_str("\n## Installing packages\n\n| command | kinds of files in doubt |\n| --- | --- |\n");
-    for (words, extensions) in INSTALLERS {
-        let _ = writeln!(text, "| `{}` | {} |", words.join(" "), code(extensions));
+    for (command, action) in actions() {
+        let Does::Installs(extensions) = action.does else { continue };
+        let _ = writeln!(text, "| `{command}` | {} |", code(extensions));
     }
     text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. What a formatter has formatted before, and nobody edited since it was seen, is presumed to stay; so are the lines far from later edits, with one that only lays out the text. The first time a file is formatted all of it is in doubt, unless its lines show that somebody formats it (for Go). One that says that it changed nothing changed nothing. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
     text.push_str("| command | only with | kinds of files | only what it is told | only lays out |\n| --- | --- | --- | --- | --- |\n");
-    for entry in FORMATTERS {
-        let (words, needs, kinds) = (entry.words.join(" "), code(entry.needs), code(entry.extensions));
+    for (command, action) in actions() {
+        let Does::Formats(formatting) = action.does else { continue };
+        let (needs, kinds) = (code(action.needs), code(formatting.extensions));
         let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds };
         let yes = |is_so: bool| if is_so { "yes" } else { "no" };
-        let (named, local) = (yes(entry.only_named), yes(entry.is_local));
-        let _ = writeln!(text, "| `{words}` | {needs} | {kinds} | {named} | {local} |");
+        let (named, local) = (yes(formatting.only_named), yes(formatting.is_local));
+        let _ = writeln!(text, "| `{command}` | {needs} | {kinds} | {named} | {local} |");
     }
     let _ = writeln!(
         text,
@@ -119,10 +162,15 @@ fn the_page_shows_the_tables_as_they_are() {
 }
 
 #[test]
-fn the_tables_are_in_order_and_name_nothing_twice() {
-    let names: Vec<&str> = READ_ONLY.iter().map(|entry| entry.name).collect();
-    assert!(names.is_sorted_by(|one, next| one < next));
-    for entry in PRESUMED {
-        assert!(!names.contains(&entry.words[0]), "{:?} is read-only and presumed", entry.words);
+fn the_table_has_one_row_for_a_program() {
+    let mut names: Vec<&str> =
+        rows().flat_map(|program| [program.name].into_iter().chain(program.others.iter().copied())).collect();
+    names.sort_unstable();
+    let twice: Vec<&[&str]> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    for program in rows() {
+        let reads = program.reading().is_some_and(|reading| reading.unless.is_empty());
+        let is_presumed = program.actions.iter().any(|action| action.does == Does::LeavesSources);
+        assert!(!(reads && is_presumed), "{} only reads, and is presumed to leave sources alone", program.name);
     }
 }

@@ -6,7 +6,9 @@ use contexture::layers::FileReference;
 use contexture::layers::file_reference::{FileReferenceOptions, Untrack};
 use contexture::prelude::*;
 use contexture::store::{MemoryStore, StorageAdapter};
-use contexture::testing::{FaultyStore, MemoryFs, Recorder, ScriptedModel, engine, layer_conformance};
+use contexture::testing::{
+    CountingIds, FaultyStore, ManualClock, MemoryFs, Recorder, ScriptedModel, engine, layer_conformance,
+};
 use serde_json::{Value, json};
 
 /// A tool that writes a file of the agent's.
@@ -134,6 +136,30 @@ async fn an_untracked_file_is_no_longer_shown() {
     execution.memory().call(FileReference::UNTRACK, Untrack { path: "a.rs".to_owned() }).await.unwrap();
     let tracked = execution.memory().read(FileReference::FILES).unwrap();
     assert_eq!(tracked.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["b.rs"]);
+}
+
+/// As the page says: the model is told at once, and the text goes with the next rewrite of the prefix.
+#[tokio::test]
+async fn the_text_of_an_untracked_file_goes_when_the_prefix_is_written_anew() {
+    let files = files(&[("a.rs", "fn first() {}"), ("b.rs", "fn other() {}")]);
+    let (model, clock) = (ScriptedModel::new(), ManualClock::new());
+    let layer = FileReference::new(FileReferenceOptions::default()).unwrap();
+    let builder = Engine::builder(memory((layer,)), Arc::new(clock.clone()), Arc::new(CountingIds::new()));
+    let engine = builder.fs(files).model(model.clone()).build().unwrap();
+    let mut execution = engine.execution("t").start().await.unwrap();
+    execution.turn("Look at #a.rs and #b.rs").await.unwrap();
+    assert!(shown(&model).contains("fn first() {}"));
+    execution.memory().call(FileReference::UNTRACK, Untrack { path: "a.rs".to_owned() }).await.unwrap();
+    execution.turn("Go on.").await.unwrap();
+    let told = shown(&model);
+    assert!(told.contains("fn other() {}"), "{told}");
+    let (before, updates) = told.split_once("Go on.").unwrap();
+    assert!(before.contains("fn first() {}"), "the prefix stays as the provider has cached it");
+    assert!(updates.contains("a.rs") && !updates.contains("fn first() {}"), "the model is told at once: {updates}");
+    clock.advance(std::time::Duration::from_secs(3600));
+    execution.turn("And now?").await.unwrap();
+    let text = shown(&model);
+    assert!(!text.contains("fn first() {}") && text.contains("fn other() {}"), "{text}");
 }
 
 #[tokio::test]

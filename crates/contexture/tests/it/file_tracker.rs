@@ -84,6 +84,78 @@ fn priorities_follow_who_wrote_and_who_named() {
 }
 
 #[test]
+fn a_file_is_the_same_under_all_its_names() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_modification("./src/config.ts", 1);
+    let text = answer_after_ten_steps(call("read_file", json!({"path": "src/config.ts"})), &tracker);
+    assert!(!text.contains("truncated"), "{text}");
+    tracker.track_user_reference("D:\\app\\main.rs", 0);
+    let read = call("read_file", json!({"path": "/d/app/main.rs"}));
+    assert_eq!(truncation_priority(&read, &Dialects::builtin(), &tracker), TruncationPriority::Longer);
+}
+
+/// At which age each of the four is truncated: an output of a search or a command, of a file that was read, of one that
+/// a person named, of one that the agent wrote.
+#[test]
+fn the_priorities_are_four_different_levels() {
+    let mut tracker = FileTracker::new();
+    tracker.track_file_access("/read.rs", 0, 0, "text");
+    tracker.track_user_reference("/named.rs", 0);
+    tracker.track_file_modification("/written.rs", 0);
+    let read = |path: &str| call("read_file", json!({ "path": path }));
+    let calls =
+        [call("execute_bash", json!({"command": "ls"})), read("/read.rs"), read("/named.rs"), read("/written.rs")];
+    let (dialects, config) = (Dialects::builtin(), TruncationConfig::default());
+    let last_kept = |call: &FunctionCall| {
+        let is_cut = |age: &u64| {
+            let later = (0..*age).flat_map(|_| [Item::user("go on"), Item::assistant("going on")]);
+            let answer = Item::output("call", "a line of the answer\n".repeat(40));
+            let items: Vec<Item> = [call.clone().into(), answer].into_iter().chain(later).collect();
+            truncate_with_file_awareness(&items, &tracker, &dialects, &config)[1] != items[1]
+        };
+        (0..200).find(is_cut)
+    };
+    assert_eq!(calls.each_ref().map(last_kept), [Some(4), Some(9), Some(31), None]);
+    let priorities = calls.each_ref().map(|call| truncation_priority(call, &dialects, &tracker));
+    assert!(priorities.is_sorted_by(|a, b| a < b), "{priorities:?}");
+}
+
+/// `FileTracker` and `file-history` have one model of files.
+#[test]
+fn a_tracker_knows_what_a_fold_knows() {
+    let mut items = vec![Item::user("Fix the port in src/config.ts, see docs/ports.md")];
+    let mut run = |id: &str, name: &str, arguments: serde_json::Value, output: &str| {
+        items.push(Item::call(id, name, arguments.to_string()));
+        items.push(Item::output(id, output));
+    };
+    run("1", "Read", json!({"file_path": "/app/src/config.ts"}), "1\tconst port = 80;\n2\texport default port;\n");
+    run("2", "Bash", json!({"command": "cd /app && sed -i 's/80/8080/' src/config.ts"}), "");
+    run("3", "Edit", json!({"file_path": "/app/src/config.ts", "old_string": "export", "new_string": "module"}), "ok");
+    run("4", "Bash", json!({"command": "cat /app/docs/ports.md"}), "Ports\n");
+    run("5", "Grep", json!({"pattern": "port", "path": "/app"}), "/app/a.ts:3:port\n");
+    items.push(Item::assistant("Done, see src/config.ts."));
+    let tracker = FileTracker::of_items(&items, &Dialects::builtin());
+    let mut folder = contexture::fold::Folder::new(
+        contexture::fold::Policy::new(100_000),
+        contexture::fold::Meter::new(std::sync::Arc::new(contexture::tokens::Estimate)),
+    );
+    for item in items {
+        folder.push([(std::sync::Arc::new(item), 10)]);
+    }
+    let known = |model: &contexture::files::model::FileModel| {
+        let files = model.files().iter();
+        files.map(|file| (file.path.clone(), file.text(), file.edits, file.reads, file.named > 0)).collect::<Vec<_>>()
+    };
+    assert_eq!(known(tracker.model()), known(folder.model()));
+    assert_eq!(tracker.priority("/app/src/config.ts"), TruncationPriority::Never);
+    let layer = contexture::layers::FileHistory::default();
+    assert!(layer.files(&contexture::log::ItemLog::new()).recent_files(0, 0).is_empty());
+    let recent: Vec<(String, u64)> =
+        tracker.recent_files(5, 2).into_iter().map(|file| (file.path, file.last_access_step)).collect();
+    assert_eq!(recent, [("/app/docs/ports.md".to_owned(), 4), ("/app/src/config.ts".to_owned(), 3)]);
+}
+
+#[test]
 fn files_that_the_user_named_are_kept_longer() {
     let mut tracker = FileTracker::new();
     tracker.track_user_reference("/app/named.ts", 1);
@@ -129,7 +201,7 @@ fn recent_files_are_listed_newest_first() {
     tracker.track_file_access("b.rs", 6, 0, "");
     tracker.track_file_access("a.rs", 6, 0, "");
     tracker.track_file_modification("new.rs", 8);
-    let paths: Vec<&str> = tracker.recent_files(9, 5).into_iter().map(|file| file.path.as_str()).collect();
+    let paths: Vec<String> = tracker.recent_files(9, 5).into_iter().map(|file| file.path).collect();
     assert_eq!(paths, ["new.rs", "a.rs", "b.rs"]);
 }
 

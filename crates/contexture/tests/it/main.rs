@@ -71,6 +71,7 @@ mod reopened;
 mod samples;
 #[cfg(feature = "sqlite")]
 mod searching;
+mod second_instance;
 #[cfg(feature = "sqlite")]
 mod semantic_recall;
 #[cfg(unix)]
@@ -83,6 +84,7 @@ mod sqlite_leases;
 mod sqlite_store;
 #[cfg(unix)]
 mod tool_says;
+mod tool_cost;
 mod tools;
 mod transcript;
 

@@ -102,6 +102,13 @@ fn reads_of_known_agents_are_understood() {
             "### /p/a.py\n```python\n1: def f():\n2:     return 1\n```\n",
         ),
         ("Gemini CLI", "read_file", json!({"absolute_path": PATH}), "def f():\n    return 1\n"),
+        ("Gemini CLI", "read_file", json!({"file_path": PATH}), "def f():\n    return 1\n"),
+        (
+            "Gemini CLI",
+            "read_file",
+            json!({"file_path": PATH, "end_line": 2}),
+            "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines 1-2 of 3 total lines.\nAction: To read more of the file, you can use the 'start_line' and 'end_line' parameters in a subsequent 'read_file' call. For example, to read the next section of the file, use start_line: 3.\n\n--- FILE CONTENT (truncated) ---\ndef f():\n    return 1",
+        ),
         (
             "OpenHands",
             "str_replace_editor",
@@ -114,13 +121,19 @@ fn reads_of_known_agents_are_understood() {
             json!({"command": "cat /p/a.py"}),
             "<returncode>0</returncode>\n<output>\ndef f():\n    return 1\n</output>",
         ),
+        (
+            "Gemini CLI",
+            "run_shell_command",
+            json!({"command": "cat /p/a.py", "description": "Shows it"}),
+            "Output: def f():\n    return 1\nProcess Group PGID: 4711",
+        ),
         ("file server", "mcp__filesystem__read_text_file", json!({"path": PATH}), "def f():\n    return 1\n"),
         ("Nanocoder", "read_file", json!({"path": PATH}), "def f():\n    return 1\n"),
     ];
     for (agent, tool, arguments, output) in samples {
         let mut world = World::new();
         world.call(tool, arguments, output, Outcome::Unknown);
-        if agent == "mini-swe-agent" {
+        if agent == "mini-swe-agent" || tool == "run_shell_command" {
             // Blanks may be cut from the end of a command's output, and then its last line is not certain.
             let known = world.model.get(PATH).map(|file| file.text()).unwrap_or_default();
             assert_eq!(known, "def f():", "{agent}");
@@ -131,6 +144,50 @@ fn reads_of_known_agents_are_understood() {
     // What is no text of the file is not taken for it.
     let others = [
         ("Gemini CLI", "read_file", json!({"absolute_path": PATH}), "File not found: /p/a.py"),
+        // What the agent has masked itself, from its version 0.61 on.
+        (
+            "Gemini CLI",
+            "read_file",
+            json!({"file_path": PATH}),
+            "<tool_output_masked>\n{\n  \"output\": \"def f():\\n    ret\n... [TRUNCATED] ...\nurn 1\\n\"\n}\n\nOutput too large. Full output available at: /home/u/.gemini/tmp/p/tool-outputs/session-1/read_file_1_abc.txt\n</tool_output_masked>",
+        ),
+        (
+            "Gemini CLI",
+            "run_shell_command",
+            json!({"command": "cat /p/a.py"}),
+            "<tool_output_masked>\nOutput: def f():\n    return 1\nProcess Group PGID: 4711\n\nOutput too large. Full output available at: /home/u/.gemini/tmp/p/tool-outputs/x.txt\n</tool_output_masked>",
+        ),
+        (
+            "Gemini CLI",
+            "read_file",
+            json!({"file_path": PATH}),
+            "def f():\n    return 1\n\n\n--- Newly Discovered Project Context ---\nUse tabs.\n--- End Project Context ---",
+        ),
+        (
+            "Gemini CLI",
+            "run_shell_command",
+            json!({"command": "cat /p/a.py"}),
+            "Output: cat: /p/a.py: No such file or directory\nExit Code: 1\nProcess Group PGID: 4711",
+        ),
+        (
+            "Gemini CLI",
+            "run_shell_command",
+            json!({"command": "cat /p/a.py"}),
+            "Output: def f():\n    return 1\nError: it ended\nProcess Group PGID: 4711",
+        ),
+        (
+            "Gemini CLI",
+            "grep_search",
+            json!({"pattern": "nowhere"}),
+            "No matches found for pattern \"nowhere\" in the workspace directory.",
+        ),
+        ("Gemini CLI", "list_directory", json!({"dir_path": "/p"}), "Directory listing for /p:\na.py (22 bytes)"),
+        (
+            "Gemini CLI",
+            "glob",
+            json!({"pattern": "*.py"}),
+            "Found 1 file(s) matching \"*.py\" within /p, sorted by modification time (newest first):\n/p/a.py",
+        ),
         (
             "Cline",
             "read_file",
@@ -249,6 +306,30 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         Then::Knows(TEXT),
     ),
     ("Gemini CLI", "replace", "Successfully modified file: /p/a.py (1 replacements).", Then::Knows(EDITED)),
+    (
+        "Gemini CLI",
+        "replace",
+        "Successfully modified file: /p/a.py (1 replacements). Here is the updated code:\ndef f():\n    return 2",
+        Then::Knows(EDITED),
+    ),
+    (
+        "Gemini CLI",
+        "replace",
+        "Successfully modified file: /p/a.py (1 replacements). Here is the updated code:\ndef f():\n    return 3 The confirmation step modified the `new_string` content to be: return 3.",
+        Then::Doubts,
+    ),
+    (
+        "Gemini CLI",
+        "replace",
+        "Successfully modified file: /p/a.py (1 replacements). Here is the updated code:\ndef f():\n    return 2 Applied fuzzy match at line 2.",
+        Then::Doubts,
+    ),
+    (
+        "Gemini CLI",
+        "replace",
+        "Failed to edit, Expected 1 occurrence but found 2 for old_string in file: /p/a.py. If you intended to replace multiple occurrences, set 'allow_multiple' to true.",
+        Then::Knows(TEXT),
+    ),
     (
         "Gemini CLI",
         "replace",

@@ -248,7 +248,7 @@ fn an_eventual_recall_is_there_at_the_next_request_at_the_latest() {
 
 fn said(position: u64, speaker: &str, text: &str) -> Passage {
     let (thread, speaker, text) = ("t".to_owned(), speaker.to_owned(), text.to_owned());
-    Passage { thread, position, id: None, speaker, at_ms: Some(NOW + position * 86_400_000), text }
+    Passage { thread, position, id: None, speaker, at_ms: Some(NOW + position * 86_400_000), source: None, text }
 }
 
 fn query(text: &str, extent: Extent) -> PastQuery<'_> {

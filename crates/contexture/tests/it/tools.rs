@@ -14,7 +14,9 @@ use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use contexture::layers::FileHistory;
 use contexture::prelude::*;
 use contexture::testing::{ScriptedModel, engine};
-use contexture::tools::{AllowAll, Approval, Approve, McpServer, ToolAction, Workspace};
+use contexture::tools::{
+    AllowAll, Approval, Approve, McpHost, McpProgress, McpQuestion, McpReply, McpServer, ToolAction, Workspace,
+};
 use serde_json::{Value, json};
 
 /// Has the model call tools one after the other; returns what they returned.
@@ -584,6 +586,107 @@ async fn a_line_without_an_end_ends_the_server_and_two_tools_of_one_name_are_one
     let outputs: Vec<String> =
         execution.log().iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect();
     assert_eq!(outputs, ["the MCP server `rude` sent more than 8 MB in one message"; 2]);
+}
+
+/// A server of the revision without a handshake, which asks in its results, and one that ends on what it does not know.
+const MODERN: &str = r#"
+import json, sys
+kind = sys.argv[1]
+def send(id, result):
+    result.setdefault("resultType", "complete")
+    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if kind == "brittle":
+        if method == "server/discover":
+            sys.exit(1)
+        if method == "initialize":
+            send(id, {"protocolVersion": "2024-11-05", "capabilities": {}})
+    elif kind == "future" and method == "initialize":
+        send(id, {"protocolVersion": "2031-01-01", "capabilities": {}})
+    elif method == "server/discover" and kind != "future":
+        assert params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+        send(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+    if method == "tools/list":
+        schema = {"type": "object", "required": ["n"]}
+        names = ["ask", "again", "sample", "odd", "promise"]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        tools[4]["outputSchema"] = schema
+        send(id, {"tools": tools})
+    elif method == "tools/call":
+        name, said = params["name"], params.get("inputResponses")
+        form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        if name == "ask" and not said:
+            ask = {"method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": form}}
+            send(id, {"resultType": "input_required", "inputRequests": {"q": ask}, "requestState": "s"})
+        elif name == "ask":
+            send(id, {"content": [{"type": "text", "text": json.dumps([said, params["requestState"]])}]})
+        elif name == "again":
+            send(id, {"resultType": "input_required", "inputRequests": {
+                "q": {"method": "elicitation/create", "params": {"message": "", "requestedSchema": form}}}})
+        elif name == "sample":
+            send(id, {"resultType": "input_required", "inputRequests": {"q": {"method": "sampling/createMessage"}}})
+        elif name == "odd":
+            send(id, {"resultType": "task"})
+        elif name == "promise":
+            send(id, {"content": [{"type": "text", "text": "no data"}]})
+"#;
+
+/// Says the same to every question.
+struct Says(McpReply);
+
+impl McpHost for Says {
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, question: McpQuestion) -> contexture::BoxFuture<'_, McpReply> {
+        assert_eq!((question.server.as_str(), question.fields.len()), ("modern", 1));
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+
+    fn progress(&self, _: McpProgress) {}
+}
+
+async fn outputs_of_modern(reply: McpReply, calls: &[&str]) -> Vec<String> {
+    let project = project(&[("server.py", MODERN)]);
+    let (arguments, host) = (["server.py".to_owned(), "modern".to_owned()], std::sync::Arc::new(Says(reply)));
+    let environment = contexture::host::ProgramEnvironment::of_process();
+    let server =
+        McpServer::start_for("modern", "python3", &arguments, &environment, project.path(), host).await.unwrap();
+    assert!(server.is_stateless());
+    let model = calls.iter().fold(ScriptedModel::new(), |model, call| model.calls(&format!("modern/{call}"), "{}"));
+    let engine = server.add_tools(engine(memory(())).model(model)).build().unwrap();
+    let mut execution = engine.execution("t").start().await.unwrap();
+    execution.turn("go").await.unwrap();
+    execution.log().iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect()
+}
+
+#[tokio::test]
+async fn a_server_without_a_handshake_asks_in_its_results() {
+    let said = serde_json::json!({ "n": 3 }).as_object().unwrap().clone();
+    let outputs = outputs_of_modern(McpReply::Accept(said), &["ask", "again", "sample", "odd", "promise"]).await;
+    assert_eq!(outputs[0], r#"[{"q": {"action": "accept", "content": {"n": 3}}}, "s"]"#);
+    assert!(outputs[1].contains("more than 10 times"), "{outputs:?}");
+    assert!(outputs[2].contains("`sampling/createMessage`, which is not offered"), "{outputs:?}");
+    assert!(outputs[3].contains("of the kind `task`"), "{outputs:?}");
+    assert!(outputs[4].contains("no `structuredContent`"), "{outputs:?}");
+    let outputs = outputs_of_modern(McpReply::Decline, &["ask"]).await;
+    assert_eq!(outputs[0], r#"[{"q": {"action": "decline"}}, "s"]"#);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_on_what_it_does_not_know_is_started_again() {
+    let project = project(&[("server.py", MODERN)]);
+    let start = async |kind: &str| {
+        let arguments = ["server.py".to_owned(), kind.to_owned()];
+        McpServer::start("s", "python3", &arguments, &[], project.path()).await
+    };
+    let server = start("brittle").await.unwrap();
+    assert!(!server.is_stateless() && server.tools().count() == 5);
+    let error = start("future").await.unwrap_err().to_string();
+    assert!(error.contains("speaks revision `2031-01-01`"), "{error}");
 }
 
 #[tokio::test]

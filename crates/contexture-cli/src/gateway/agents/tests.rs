@@ -184,8 +184,7 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
     let login = r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#;
     check_refused("gemini", &[("home/.gemini/settings.json", login)], &[], &[], "oauth-personal");
-    let google = "https://generativelanguage.googleapis.com";
-    check("gemini", &[], &[], (google, google));
+    check("gemini", &[], &[], ("", ""));
     check("grok", &[], &[], ("", "https://api.x.ai/v1"));
     check_refused("gptme", &[], &[], &["-m", "openrouter/x"], "openrouter/x");
     // An argument wins over a file, as it does for the agent.

@@ -31,6 +31,13 @@ struct RecordedUpstreams {
     openai: String,
     chat: Option<String>,
     responses: Option<String>,
+    /// Earlier versions did not write it.
+    #[serde(default = "google")]
+    google: String,
+}
+
+fn google() -> String {
+    Upstreams::default().google
 }
 
 /// A file of the agent's settings, before and after.
@@ -67,15 +74,15 @@ impl Record {
         settings: ChangedFile,
         service: Vec<PathBuf>,
     ) -> Self {
-        let Upstreams { anthropic, openai, chat, responses } = upstreams;
-        let upstreams = RecordedUpstreams { anthropic, openai, chat, responses };
+        let Upstreams { anthropic, openai, chat, responses, google } = upstreams;
+        let upstreams = RecordedUpstreams { anthropic, openai, chat, responses, google };
         Self { agent: agent.to_owned(), address, upstreams, settings, service }
     }
 
     /// Where the gateway sends requests.
     pub(crate) fn upstreams(&self) -> Upstreams {
-        let RecordedUpstreams { anthropic, openai, chat, responses } = self.upstreams.clone();
-        Upstreams { anthropic, openai, chat, responses }
+        let RecordedUpstreams { anthropic, openai, chat, responses, google } = self.upstreams.clone();
+        Upstreams { anthropic, openai, chat, responses, google }
     }
 
     /// What was installed for an agent, if anything was.

@@ -21,6 +21,10 @@ pub enum Reply {
     CallsAll(Vec<(String, &'static str, Value)>),
     /// Says the beginning of a text, and then nothing for ever.
     Stalls(&'static str),
+    /// Says a text, and what it cost in tokens.
+    Bills(&'static str),
+    /// Is busy: the request may be sent again soon.
+    Busy,
     /// Refuses the request with a message.
     Errs(&'static str),
     /// Refuses the request, and repeats the headers that it came with.
@@ -139,6 +143,11 @@ fn respond(stream: &mut TcpStream, reply: &Reply, head: &str) -> std::io::Result
         let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n";
         return stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
     }
+    if matches!(reply, Reply::Busy) {
+        let head = "HTTP/1.1 503 Service Unavailable\r\nretry-after-ms: 10\r\ncontent-type: application/json\r\n";
+        let body = json!({ "error": { "message": "come back later" } }).to_string();
+        return stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    }
     if matches!(reply, Reply::Refuses) {
         let body = json!({ "error": { "message": format!("not with these: {head}") } }).to_string();
         let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\n";
@@ -146,16 +155,22 @@ fn respond(stream: &mut TcpStream, reply: &Reply, head: &str) -> std::io::Result
     }
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
     let (delta, reason) = match reply {
-        Reply::Says(text) | Reply::Stalls(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        Reply::Says(text) | Reply::Bills(text) | Reply::Stalls(text) => {
+            (json!({ "role": "assistant", "content": text }), "stop")
+        }
         Reply::Calls(name, arguments) => (called(&[("call_1".to_owned(), name, arguments.clone())]), "tool_calls"),
         Reply::CallsAll(calls) => (called(calls), "tool_calls"),
-        Reply::Refuses | Reply::Errs(_) => unreachable!("it was handled before"),
+        Reply::Busy | Reply::Refuses | Reply::Errs(_) => unreachable!("it was handled before"),
     };
     event(stream, &json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string())?;
     if matches!(reply, Reply::Stalls(_)) {
         std::thread::sleep(STALL);
     }
     event(stream, &json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }).to_string())?;
+    if matches!(reply, Reply::Bills(_)) {
+        let usage = json!({ "prompt_tokens": 12_000, "completion_tokens": 1_200, "prompt_tokens_details": { "cached_tokens": 6_000 } });
+        event(stream, &json!({ "choices": [], "usage": usage }).to_string())?;
+    }
     event(stream, "[DONE]")?;
     stream.write_all(b"0\r\n\r\n")
 }

@@ -281,7 +281,7 @@ fn too_small_a_budget_is_refused_by_the_field_that_takes_too_much() {
         (thread.system_tokens, thread.tools_tokens) = (system, tools);
         let history = thread.projection.history(&thread.log);
         match thread.try_assemble(&history, None) {
-            Err(Error::NoRoom { field: refused, available, needed: 96 }) => {
+            Err(Error::NoRoom { field: refused, available, needed: 96, .. }) => {
                 assert_eq!((refused, available), (field, left))
             }
             other => panic!("{other:?}"),
@@ -291,6 +291,12 @@ fn too_small_a_budget_is_refused_by_the_field_that_takes_too_much() {
     check(1000, 905, 0, 0, "response_reserve", 95);
     check(1000, 800, 105, 0, "system", 95);
     check(1000, 800, 104, 1, "tools", 95);
+    let mut thread = Thread::new(2000);
+    thread.tools_tokens = 4056;
+    let history = thread.projection.history(&thread.log);
+    let error = thread.try_assemble(&history, None).unwrap_err().to_string();
+    let expected = "`tools` is 4056 tokens, which leaves 0 for the window, and at least 96 are needed";
+    assert_eq!(error, expected);
     check(1000, u64::MAX, u64::MAX, u64::MAX, "response_reserve", 0);
     let mut thread = Thread::new(1000);
     (thread.system_tokens, thread.tools_tokens) = (500, 404);

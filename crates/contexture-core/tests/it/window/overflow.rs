@@ -41,6 +41,55 @@ fn actions(window: &Window) -> Vec<&'static str> {
     names
 }
 
+/// Whether what a system message says is in a window, and how often.
+fn systems(window: &Window) -> Vec<String> {
+    let system = window.items.iter().filter(|item| item.is_message_of(Role::System));
+    system.filter_map(|item| item.as_message()).map(|message| message.text()).collect()
+}
+
+#[test]
+fn system_messages_of_the_log_are_never_dropped() {
+    for overflow in [Overflow::Truncate, Overflow::SlidingWindow, Overflow::Summarize] {
+        let mut thread = Thread::new(3000).overflow(overflow);
+        thread.policy.window_size = Some(20);
+        thread.append(Item::message(Role::System, "Never write to production."));
+        conversation(&mut thread, 30);
+        thread.append(Item::message(Role::System, "Answer in French."));
+        for round in 0..6 {
+            conversation(&mut thread, 20);
+            let window = thread.assemble();
+            assert!(window.usage.total() <= 3000);
+            assert!(round == 0 || window.items.len() < thread.log.len(), "something was dropped");
+            assert_eq!(systems(&window), ["Never write to production.", "Answer in French."], "{overflow:?} {round}");
+            let again = thread.assemble();
+            assert_eq!(again.items, window.items, "and it stands still");
+            assert!(again.decisions.is_empty());
+            thread.restart();
+            assert_eq!(thread.assemble().items, window.items);
+        }
+    }
+}
+
+#[test]
+fn system_messages_larger_than_the_window_are_shortened_and_it_fits() {
+    let mut thread = Thread::new(2000);
+    for n in 0..8 {
+        thread.append(Item::message(Role::System, format!("rule {n}: {}", "do this and that ".repeat(300))));
+        conversation(&mut thread, 5);
+    }
+    let window = thread.assemble();
+    assert!(window.usage.total() <= 2000);
+    let systems = systems(&window);
+    assert_eq!(systems.len(), 8);
+    assert!(systems.iter().enumerate().all(|(n, text)| text.starts_with(&format!("rule {n}: "))), "{systems:?}");
+    assert!(window.items.iter().any(|item| item.is_message_of(Role::User)));
+    for n in 0..500 {
+        thread.append(Item::message(Role::System, format!("small rule {n}")));
+    }
+    conversation(&mut thread, 1);
+    assert!(thread.assemble().usage.total() <= 2000);
+}
+
 #[test]
 fn the_three_modes_differ() {
     let (_, truncated) = window(Overflow::Truncate);

@@ -4,7 +4,7 @@
 const SELLERS: [&str; 2] = ["anthropic.", "openai."];
 
 /// A model's name as the table has it.
-pub(super) fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let name = name.trim().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let name = name.split(['[', ':', '@']).next().unwrap_or_default();
     let sold = SELLERS.iter().find_map(|seller| name.rfind(seller).map(|at| &name[at + seller.len()..]));

@@ -19,7 +19,9 @@ fn a_model_is_found_by_its_exact_name_and_guessed_by_its_family() {
     check("gpt-6.1-sol", "gpt-6.1-sol", 272_000, Some((2.0, 10.0)), false);
     check("gpt-6.1-sol-2026-09-29", "gpt-6.1-sol", 272_000, Some((2.0, 10.0)), false);
     check("gpt-7", "gpt-6.1-sol", 272_000, Some((2.0, 10.0)), true);
-    check("gemini-9", "gemini", 1_000_000, None, true);
+    check("gemini-9", "gemini-4-argon", 1_048_576, Some((2.0, 10.0)), true);
+    check("models/gemini-2.5-pro", "gemini-2.5-pro", 1_048_576, Some((1.25, 10.0)), false);
+    check("gemini-3.1-pro-preview-customtools", "gemini-3.1-pro-preview", 1_048_576, Some((2.0, 12.0)), false);
     check("", "", 128_000, None, true);
     check("日本-20250101", "", 128_000, None, true);
 }

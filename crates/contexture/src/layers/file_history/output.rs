@@ -17,8 +17,7 @@ const MAX_ANSWER_TOKENS: u64 = 1_500;
 /// The default number of lines.
 const DEFAULT_LINES: usize = 200;
 
-const DESCRIPTION: &str = "Shows an output that stands shortened in this conversation, by the hash named there. \
-                           Long ones come in pieces: the answer says where to go on.";
+const DESCRIPTION: &str = "Shows a shortened output by its hash, in pieces.";
 
 /// The input of `output`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,9 +41,9 @@ pub(super) fn function() -> LayerFunctionDecl<()> {
         "type": "object",
         "properties": {
             "hash": { "type": "string" },
-            "from_line": { "type": "integer", "description": "counted from 1" },
+            "from_line": { "type": "integer" },
             "lines": { "type": "integer" },
-            "search": { "type": "string", "description": "show only lines that contain this" },
+            "search": { "type": "string" },
         },
         "required": ["hash"],
         "additionalProperties": false,

@@ -17,6 +17,12 @@ const MAX_PATH_BYTES: usize = 256;
 /// Most bytes of a file that one view shows.
 const MAX_VIEW_BYTES: usize = 16 * 1024;
 
+/// The most lines that are named in an error, or shown of a change.
+const MAX_LISTED_LINES: usize = 20;
+
+/// How many lines before and after a change are shown.
+const LINES_AROUND: usize = 2;
+
 /// What `tool-memory/memory` is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
@@ -71,20 +77,20 @@ pub enum MemoryCommand {
 
 /// The input as models know it.
 pub(super) fn schema() -> Value {
-    let text = |description: &str| json!({ "type": "string", "description": description });
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
     json!({
         "type": "object",
         "properties": {
             "command": { "enum": ["view", "create", "str_replace", "insert", "delete", "rename"] },
-            "path": text("The file or directory, beneath /memories."),
-            "view_range": { "type": "array", "items": { "type": "integer" }, "description": "First and last line to view." },
-            "file_text": text("The text of a file to create."),
-            "old_str": text("The text to replace; it must be in the file exactly once."),
-            "new_str": text("What replaces it."),
-            "insert_line": { "type": "integer", "minimum": 0, "description": "The line to insert after; 0 is the start." },
-            "insert_text": text("The text to insert."),
-            "old_path": text("The path to rename."),
-            "new_path": text("The new path."),
+            "path": text,
+            "view_range": { "type": "array", "items": number },
+            "file_text": text,
+            "old_str": text,
+            "new_str": text,
+            "insert_line": number,
+            "insert_text": text,
+            "old_path": text,
+            "new_path": text,
         },
         "required": ["command"],
     })
@@ -243,27 +249,60 @@ fn list(files: &Revised<String>, path: &str) -> Result<String, String> {
         }
     }
     let mut shown = format!("Here're the files and directories up to 2 levels deep in {path}:");
-    for (entry, bytes) in entries {
-        shown.push_str(&format!("\n{bytes}\t{entry}"));
+    let all: usize = files.iter().filter(|(name, _)| name.starts_with(&prefix)).map(|(_, text)| text.len()).sum();
+    for (entry, bytes) in std::iter::once((path.to_owned(), all)).chain(entries) {
+        shown.push_str(&format!("\n{}\t{entry}", size(bytes)));
     }
     Ok(shown)
+}
+
+/// A number of bytes as models know it from listings: `0B`, `17B`, `1.5K`.
+fn size(bytes: usize) -> String {
+    let (mut size, mut units) = (bytes as f64, ["B", "K", "M"].into_iter());
+    let mut unit = units.next().unwrap_or_default();
+    while size >= 1024.0
+        && let Some(next) = units.next()
+    {
+        (size, unit) = (size / 1024.0, next);
+    }
+    match size.fract() == 0.0 {
+        true => format!("{size:.0}{unit}"),
+        false => format!("{size:.1}{unit}"),
+    }
 }
 
 fn str_replace(files: &mut Revised<String>, path: &str, old: &str, new: &str) -> Result<String, String> {
     let path = file_path(path)?;
     let text = text_of(files, &path)?;
-    let problem = match text.matches(old).take(2).count() {
-        _ if old.is_empty() => "`old_str` is empty",
-        0 => "`old_str` did not appear verbatim in the file",
-        1 => "",
-        _ => "`old_str` appears more than once: give more of the text around it",
+    let line_at = |at: usize| text[..at].matches('\n').count() + 1;
+    let found: Vec<usize> = match old.is_empty() {
+        true => Vec::new(),
+        false => text.match_indices(old).map(|(at, _)| line_at(at)).take(MAX_LISTED_LINES).collect(),
+    };
+    let problem = match found.as_slice() {
+        _ if old.is_empty() => "`old_str` is empty".to_owned(),
+        [] => "`old_str` did not appear verbatim in the file".to_owned(),
+        [_] => String::new(),
+        several => {
+            let lines: Vec<String> = several.iter().map(ToString::to_string).collect();
+            format!("`old_str` appears more than once, in lines {}: give more of the text around it", lines.join(", "))
+        }
     };
     if !problem.is_empty() {
         return Err(format!("Error: no replacement was performed in {path}: {problem}"));
     }
     let replaced = text.replacen(old, new, 1);
     put(files, &path, replaced)?;
-    Ok("The memory file has been edited.".to_owned())
+    let first = found.first().copied().unwrap_or(1);
+    let snippet = around(text_of(files, &path)?, first, first + new.matches('\n').count());
+    Ok(format!("The memory file has been edited. Here is the snippet showing the change (with line numbers):{snippet}"))
+}
+
+/// The lines of a text from one to another with those beside them, numbered.
+fn around(text: &str, first: usize, last: usize) -> String {
+    let (first, last) = (first.saturating_sub(LINES_AROUND).max(1), last.min(first + MAX_LISTED_LINES) + LINES_AROUND);
+    let lines = (1..).zip(text.lines()).skip(first - 1).take(last + 1 - first);
+    lines.map(|(number, line)| format!("\n{number:>6}\t{line}")).collect()
 }
 
 fn insert(files: &mut Revised<String>, path: &str, line: u64, inserted: &str) -> Result<String, String> {

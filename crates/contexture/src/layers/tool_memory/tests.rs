@@ -45,7 +45,8 @@ async fn the_six_commands_do_what_models_expect() {
         ),
         (
             json!({ "command": "str_replace", "path": "/memories/a.md", "old_str": "two", "new_str": "2" }),
-            "The memory file has been edited.",
+            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n     1\tone\n     \
+             2\t2\n     3\tthree",
         ),
         (
             json!({ "command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "zero" }),
@@ -57,12 +58,13 @@ async fn the_six_commands_do_what_models_expect() {
         ),
         (
             json!({ "command": "view", "path": "/memories" }),
-            "Here're the files and directories up to 2 levels deep in /memories:\n17\t/memories/b\n17\t/memories/b/c.md",
+            "Here're the files and directories up to 2 levels deep in /memories:\n17B\t/memories\n17B\t/memories/b\n\
+             17B\t/memories/b/c.md",
         ),
         (json!({ "command": "delete", "path": "/memories/b" }), "Successfully deleted /memories/b"),
         (
             json!({ "command": "view", "path": "/memories/" }),
-            "Here're the files and directories up to 2 levels deep in /memories:",
+            "Here're the files and directories up to 2 levels deep in /memories:\n0B\t/memories",
         ),
     ];
     for (input, expected) in steps {

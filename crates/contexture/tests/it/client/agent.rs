@@ -48,7 +48,7 @@ async fn the_example_does_a_task_and_goes_on_in_the_next_run() {
     let bodies = provider.bodies();
     let began = bodies[0].to_string();
     assert!(began.contains("Be kind to whales.") && began.contains("pub fn one()"), "{began}");
-    for tool in ["plan__propose", "working-memory__update", "execute_bash"] {
+    for tool in ["plan__do", "working-memory__update", "execute_bash"] {
         assert!(began.contains(&format!("\"{tool}\"")), "{tool}: {}", bodies[0]["tools"]);
     }
     let second = run(project.path(), &provider, "what did you do?").await;

@@ -33,7 +33,7 @@ pub struct Series<'a> {
 /// steps than columns, a column shows the largest of its steps, so that no peak is lost. Without values nothing is drawn.
 ///
 /// ```
-/// use contexture_cli::plot::{Series, plot};
+/// use contexture_measure::plot::{Series, plot};
 /// let before = Series { name: "before", values: &[10, 20, 30, 40] };
 /// let after = Series { name: "after", values: &[10, 20, 10, 20] };
 /// let picture = plot(before, after, 23, 4);

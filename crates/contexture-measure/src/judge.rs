@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::bill::{ReplayBill, Sizes};
 use crate::pauses::Pauses;
 use crate::policies::{HEAD_BYTES, STUB_BYTES, ShownMessage, WindowChange, WindowEntry};
-use crate::recorded::RecordedSession;
+use crate::recorded::{RecordedSession, Write};
 use crate::said::with_single_spaces;
 
 /// Bytes that count as one token.
@@ -217,10 +217,11 @@ impl<'a> WindowJudge<'a> {
             self.measures.read_bytes += bytes;
             let writes = self.recorded.writes[path].iter();
             let mut later = writes.filter(|write| read_at < write.message && write.message < before);
-            let is_hidden = match entry {
-                WindowEntry::RecordedSession { .. } => later.any(|write| self.window.whole[write.message] == 0),
-                WindowEntry::Made(_) => later.any(|write| !self.window.made_calls.contains_key(write.call_id)),
+            // A policy may have kept one of the two messages and written the other.
+            let is_shown = |write: &Write<'_>| {
+                self.window.whole[write.message] > 0 || self.window.made_calls.contains_key(write.call_id)
             };
+            let is_hidden = later.any(|write| !is_shown(write));
             if is_hidden {
                 self.measures.stale_bytes += bytes;
             }

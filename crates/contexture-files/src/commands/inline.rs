@@ -4,7 +4,9 @@
 //! other programs or hide what they do is presumed to read only. If all that it writes is named in it, only that is in
 //! doubt.
 
+use self::words::{OTHER_DEEDS, PYTHON_DEEDS, PYTHON_FINDERS, PYTHON_MODULES, PYTHON_WRITERS, SCRIPT_DEEDS};
 use super::sed::{Syntax, needed_text};
+use super::table::Language;
 use super::unknown::CHANGERS;
 use super::{Effects, operands_of, reach, told};
 use crate::mentions::looks_like_file;
@@ -12,6 +14,8 @@ use crate::model::named_places;
 use crate::observation::{LineChange, Observation};
 use crate::path::Directory;
 use crate::shell::{Redirect, Simple, Word};
+
+mod words;
 
 /// What a program text does, by its words.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,236 +28,15 @@ enum Deeds<'a> {
     Unknown,
 }
 
-/// Modules of Python that change nothing by being used, apart from the functions that are listed.
-const PYTHON_MODULES: &[&str] = &[
-    "argparse",
-    "ast",
-    "base64",
-    "bisect",
-    "collections",
-    "copy",
-    "csv",
-    "datetime",
-    "decimal",
-    "difflib",
-    "fnmatch",
-    "functools",
-    "glob",
-    "hashlib",
-    "heapq",
-    "html",
-    "io",
-    "itertools",
-    "json",
-    "math",
-    "operator",
-    "os",
-    "pathlib",
-    "pprint",
-    "random",
-    "re",
-    "statistics",
-    "string",
-    "struct",
-    "sys",
-    "textwrap",
-    "time",
-    "tomllib",
-    "typing",
-    "unicodedata",
-    "urllib",
-    "xml",
-    "yaml",
-    "zlib",
-];
-
-/// Words with which Python runs something else, changes the file system, or hides what it does.
-const PYTHON_DEEDS: &[&str] = &[
-    "Popen",
-    "__builtins__",
-    "__dict__",
-    "__import__",
-    "check_call",
-    "check_output",
-    "chdir",
-    "compile",
-    "copyfile",
-    "copytree",
-    "ctypes",
-    "delattr",
-    "eval",
-    "exec",
-    "execv",
-    "execve",
-    "execvp",
-    "extract",
-    "extractall",
-    "fdopen",
-    "fork",
-    "getattr",
-    "globals",
-    "hardlink_to",
-    "importlib",
-    "link",
-    "locals",
-    "move",
-    "os_open",
-    "popen",
-    "pty",
-    "putenv",
-    "remove",
-    "removedirs",
-    "rename",
-    "renames",
-    "rmdir",
-    "rmtree",
-    "run",
-    "save",
-    "setattr",
-    "shutil",
-    "socket",
-    "spawnl",
-    "spawnv",
-    "startfile",
-    "subprocess",
-    "symlink",
-    "symlink_to",
-    "sys_path",
-    "system",
-    "touch",
-    "truncate",
-    "unlink",
-    "urlopen",
-    "urlretrieve",
-    "utime",
-    "vars",
-];
-
-/// Words with which Python writes into a file that is open or named.
-const PYTHON_WRITERS: &[&str] = &["dump", "write", "write_bytes", "write_text", "writelines"];
-
-/// Words with which Python finds names of files that are not written out.
-const PYTHON_FINDERS: &[&str] = &[
-    "argv",
-    "environ",
-    "format",
-    "getcwd",
-    "getenv",
-    "glob",
-    "input",
-    "iglob",
-    "iterdir",
-    "join",
-    "joinpath",
-    "listdir",
-    "parent",
-    "rglob",
-    "scandir",
-    "stdin",
-    "walk",
-    "with_name",
-    "with_suffix",
-];
-
-/// Words with which JavaScript changes files, runs something else, or hides what it does.
-const SCRIPT_DEEDS: &[&str] = &[
-    "Deno",
-    "Function",
-    "Worker",
-    "append",
-    "appendFile",
-    "appendFileSync",
-    "child_process",
-    "chdir",
-    "copyFile",
-    "copyFileSync",
-    "cp",
-    "cpSync",
-    "createWriteStream",
-    "dlopen",
-    "eval",
-    "exec",
-    "execFile",
-    "execFileSync",
-    "execSync",
-    "fork",
-    "globalThis",
-    "linkSync",
-    "mkdtemp",
-    "promises",
-    "rename",
-    "renameSync",
-    "rm",
-    "rmSync",
-    "rmdir",
-    "rmdirSync",
-    "spawn",
-    "spawnSync",
-    "symlink",
-    "symlinkSync",
-    "truncate",
-    "truncateSync",
-    "unlink",
-    "unlinkSync",
-    "vm",
-    "write",
-    "writeFile",
-    "writeFileSync",
-    "writeSync",
-];
-
-/// Words with which Perl and Ruby do so.
-const OTHER_DEEDS: &[&str] = &[
-    "BEGIN",
-    "File",
-    "FileUtils",
-    "IO",
-    "Kernel",
-    "Pathname",
-    "chdir",
-    "do",
-    "eval",
-    "exec",
-    "fork",
-    "instance_eval",
-    "link",
-    "load",
-    "open",
-    "popen",
-    "qx",
-    "rename",
-    "require",
-    "require_relative",
-    "rmdir",
-    "send",
-    "spawn",
-    "symlink",
-    "syscall",
-    "sysopen",
-    "system",
-    "truncate",
-    "unlink",
-    "use",
-    "utime",
-    "write",
-];
-
-/// Returns what a command does that is given its program on the command line; `None` if it is not one.
-pub(super) fn effects(command: &Simple, directory: &Directory) -> Option<Effects> {
-    let program = command.program()?;
-    let effects = match program {
-        "python" | "python3" | "python2" => {
-            let text = given(command, &["-c"], true)?;
-            of_deeds(python(text), command, directory)
-        }
-        "node" | "bun" | "nodejs" => {
-            of_deeds(script(given(command, &["-e", "-p", "-pe", "--eval", "--print"], true)?), command, directory)
-        }
-        "ruby" => of_deeds(other(given(command, &["-e", "-ne", "-pe"], false)?), command, directory),
-        "perl" => perl(command, directory)?,
-        _ => return None,
+/// Returns what a command does that is given its program on the command line; `None` if it is not given one.
+pub(super) fn effects(language: Language, command: &Simple, directory: &Directory) -> Option<Effects> {
+    let deeds = match language {
+        Language::Python => python(given(command, &["-c"], true)?),
+        Language::JavaScript => script(given(command, &["-e", "-p", "-pe", "--eval", "--print"], true)?),
+        Language::Ruby => other(given(command, &["-e", "-ne", "-pe"], false)?),
+        Language::Perl => return perl(command, directory),
     };
-    Some(effects)
+    Some(of_deeds(deeds, command, directory))
 }
 
 fn of_deeds(deeds: Deeds<'_>, command: &Simple, directory: &Directory) -> Effects {

@@ -1,0 +1,240 @@
+//! `contexture chat --acp`: conversations for an editor that speaks the Agent Client Protocol, over standard input and
+//! output.
+
+mod editor_call;
+mod relay;
+mod updates;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use contexture::engine::AbortHandle;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, LocalSet};
+
+use super::session::Session;
+use crate::failure::Failure;
+use crate::lines::{Line, next_line};
+use crate::settings::keys::McpEntry;
+use editor_call::Editor;
+
+/// The version of the protocol.
+const VERSION: u64 = 1;
+
+/// The longest message that is read: editors send files in them.
+const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The most messages that were read and not looked at.
+const MAX_LINES: usize = 16;
+
+/// The most sessions at once.
+const MAX_SESSIONS: usize = 16;
+
+const INVALID_REQUEST: i64 = -32600;
+const NO_SUCH_METHOD: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const FAILED: i64 = -32603;
+
+/// An error of the protocol: its code and message.
+type Refusal = (i64, String);
+
+/// What a session is opened for.
+pub(super) struct Wanted {
+    pub(super) directory: PathBuf,
+    /// The thread to go on with.
+    pub(super) thread: Option<String>,
+    /// Servers that the editor brings.
+    pub(super) servers: Vec<McpEntry>,
+}
+
+/// Opens the session of a thread.
+pub(super) trait Open {
+    fn open(&self, wanted: Wanted) -> impl Future<Output = Result<Session, Failure>>;
+}
+
+/// A session, as the rest of the program knows it.
+struct Handle {
+    prompts: mpsc::Sender<Prompt>,
+    /// Ends the turn that runs.
+    running: Rc<RefCell<Option<AbortHandle>>>,
+    task: JoinHandle<()>,
+}
+
+/// A message of the person, and where its outcome goes.
+struct Prompt {
+    text: String,
+    done: oneshot::Sender<Result<&'static str, String>>,
+}
+
+/// Serves an editor until it ends.
+pub(super) async fn serve(open: impl Open + 'static) -> Result<(), Failure> {
+    let (sender, mut lines) = mpsc::channel(MAX_LINES);
+    // A thread of its own: reading cannot be interrupted.
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        while let Ok(Some(line)) = next_line(&mut input, MAX_LINE_BYTES) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let agent = Rc::new(Agent { open, editor: Editor::new(), sessions: RefCell::default() });
+    LocalSet::new()
+        .run_until(async move {
+            while let Some(line) = lines.recv().await {
+                agent.clone().take(line);
+            }
+            // Turns that run are interrupted, and go on when their thread is loaded.
+            agent.sessions.borrow().values().for_each(Handle::cancel);
+        })
+        .await;
+    Ok(())
+}
+
+impl Handle {
+    fn cancel(&self) {
+        if let Some(abort) = self.running.borrow().as_ref() {
+            abort.abort();
+        }
+    }
+}
+
+struct Agent<O> {
+    open: O,
+    editor: Editor,
+    sessions: RefCell<HashMap<String, Handle>>,
+}
+
+impl<O: Open + 'static> Agent<O> {
+    /// A message of the editor.
+    fn take(self: Rc<Self>, line: Line) {
+        let refused = |id: &Value, code: i64, message: &str| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
+        let message = match line {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return,
+            Line::Whole(bytes) => serde_json::from_slice::<Value>(&bytes).unwrap_or_default(),
+            Line::TooLong(_) => Value::Null,
+        };
+        if !message.is_object() {
+            return self.editor.write(&refused(&Value::Null, INVALID_REQUEST, "the message is no request"));
+        }
+        let id = message.get("id").filter(|id| !id.is_null()).cloned();
+        match (message["method"].as_str().map(str::to_owned), id) {
+            (None, _) => self.editor.replied(&message),
+            (Some(method), None) => {
+                if method == "session/cancel" {
+                    let sessions = self.sessions.borrow();
+                    let session = message["params"]["sessionId"].as_str().and_then(|id| sessions.get(id));
+                    session.into_iter().for_each(Handle::cancel);
+                }
+            }
+            (Some(method), Some(id)) => {
+                tokio::task::spawn_local(async move {
+                    let response = match self.clone().respond(&method, &message["params"]).await {
+                        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                        Err((code, text)) => refused(&id, code, &text),
+                    };
+                    self.editor.write(&response);
+                });
+            }
+        }
+    }
+
+    async fn respond(self: Rc<Self>, method: &str, params: &Value) -> Result<Value, Refusal> {
+        match method {
+            "initialize" => Ok(json!({
+                "protocolVersion": VERSION,
+                "agentCapabilities": {
+                    "loadSession": true,
+                    "promptCapabilities": { "embeddedContext": true },
+                },
+                "agentInfo": { "name": "contexture", "title": "Contexture", "version": env!("CARGO_PKG_VERSION") },
+                "authMethods": [],
+            })),
+            "session/new" => self.begin(params, None).await.map(|id| json!({ "sessionId": id })),
+            "session/load" => {
+                let id = text_of(params, "sessionId")?;
+                self.begin(params, Some(id)).await.map(|_| json!({}))
+            }
+            "session/prompt" => self.prompt(params).await,
+            _ => Err((NO_SUCH_METHOD, format!("there is no method `{method}`"))),
+        }
+    }
+
+    /// Opens a session; of one that goes on the editor is told what was said.
+    async fn begin(&self, params: &Value, thread: Option<String>) -> Result<String, Refusal> {
+        if self.sessions.borrow().len() >= MAX_SESSIONS {
+            return Err((INVALID_REQUEST, format!("there are {MAX_SESSIONS} sessions")));
+        }
+        if let Some(handle) = thread.as_ref().and_then(|thread| self.sessions.borrow_mut().remove(thread)) {
+            // It is loaded again: the old one ends first.
+            handle.cancel();
+            drop(handle.prompts);
+            // Whether it ended well is not known to the editor either.
+            let _ = handle.task.await;
+        }
+        let directory = PathBuf::from(text_of(params, "cwd")?);
+        if !directory.is_absolute() {
+            return Err((INVALID_PARAMS, "`cwd` must be an absolute path".to_owned()));
+        }
+        let is_loaded = thread.is_some();
+        let wanted = Wanted { directory, thread, servers: servers(&params["mcpServers"])? };
+        let session = self.open.open(wanted).await.map_err(|failure| (FAILED, failure.sentence().to_owned()))?;
+        let id = session.thread();
+        let running = Rc::default();
+        let (prompts, asked) = mpsc::channel(1);
+        if is_loaded {
+            updates::replay(session.execution.log().iter(), &id, &self.editor);
+            updates::plan(&session, &id, &self.editor);
+        }
+        let task = tokio::task::spawn_local(relay::run(session, self.editor.clone(), asked, Rc::clone(&running)));
+        self.sessions.borrow_mut().insert(id.clone(), Handle { prompts, running, task });
+        Ok(id)
+    }
+
+    async fn prompt(&self, params: &Value) -> Result<Value, Refusal> {
+        let id = text_of(params, "sessionId")?;
+        let text = updates::prompt_text(&params["prompt"]);
+        if text.trim().is_empty() {
+            return Err((INVALID_PARAMS, "the prompt has no text".to_owned()));
+        }
+        let unknown = || (INVALID_PARAMS, "there is no such session".to_owned());
+        let prompts = self.sessions.borrow().get(&id).map(|handle| handle.prompts.clone()).ok_or_else(unknown)?;
+        let (done, outcome) = oneshot::channel();
+        let is_sent = prompts.try_send(Prompt { text, done }).is_ok();
+        drop(prompts);
+        if !is_sent {
+            return Err((INVALID_REQUEST, "another prompt of this session waits".to_owned()));
+        }
+        match outcome.await {
+            Ok(Ok(reason)) => Ok(json!({ "stopReason": reason })),
+            Ok(Err(message)) => Err((FAILED, message)),
+            Err(_) => Ok(json!({ "stopReason": "cancelled" })),
+        }
+    }
+}
+
+fn text_of(params: &Value, name: &str) -> Result<String, Refusal> {
+    let text = params[name].as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| (INVALID_PARAMS, format!("`{name}` is missing")))
+}
+
+/// The servers that an editor brings, of which only programs are started.
+fn servers(list: &Value) -> Result<Vec<McpEntry>, Refusal> {
+    let invalid = |message: String| (INVALID_PARAMS, message);
+    let server = |server: &Value| {
+        let name = text_of(server, "name")?;
+        let Some(command) = server["command"].as_str() else {
+            return Err(invalid(format!("the MCP server `{name}` is no program")));
+        };
+        let texts =
+            |list: &Value| list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        let variable = |entry: &Value| Some(format!("{}={}", entry["name"].as_str()?, entry["value"].as_str()?));
+        let env = server["env"].as_array().into_iter().flatten().filter_map(variable).collect();
+        Ok(McpEntry { name, command: command.to_owned(), args: texts(&server["args"]), env })
+    };
+    list.as_array().into_iter().flatten().map(server).collect()
+}

@@ -1,0 +1,80 @@
+//! What was said before, for a person who goes on with a thread.
+
+use contexture::item::{Item, Role};
+
+use super::happening::Call;
+use super::markdown::{Markdown, wrapped_text};
+use crate::harmless::{spoken, written_out};
+use crate::terminal::{Screen, TextStyle};
+
+/// The most turns that are shown.
+const MAX_TURNS: usize = 3;
+
+/// The most rows of one message.
+const MAX_ROWS: usize = 20;
+
+/// The last turns of a log, as they were shown when they happened; nothing if there is none.
+pub(super) fn shown<'a>(log: impl Iterator<Item = &'a Item>, screen: Screen) -> String {
+    let items: Vec<&Item> = log.collect();
+    let said: Vec<usize> =
+        items.iter().enumerate().filter(|(_, item)| item.is_message_of(Role::User)).map(|(at, _)| at).collect();
+    let Some(first) = said.len().checked_sub(MAX_TURNS).map_or(said.first(), |skipped| said.get(skipped)) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    match said.len().saturating_sub(MAX_TURNS) {
+        0 => {}
+        1 => text.push_str(&dim(screen, "… 1 earlier turn …")),
+        earlier => text.push_str(&dim(screen, &format!("… {earlier} earlier turns …"))),
+    }
+    for item in &items[*first..] {
+        if let Some(call) = item.as_call() {
+            let call = Call::new(&call.call_id, &call.name, &call.parsed_arguments());
+            text.push_str(&dim(screen, &format!("● {}", call.line)));
+        }
+        let Some(message) = item.as_message() else { continue };
+        let rows: Vec<String> = match message.role {
+            Role::User => {
+                let said = written_out(&message.text());
+                let lines =
+                    said.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { "› " } else { "  " }));
+                lines.flat_map(|line| wrapped_text(&line, 2, screen.columns)).collect()
+            }
+            Role::Assistant => {
+                let mut markdown = Markdown::default();
+                spoken(&message.text()).lines().flat_map(|line| markdown.line(line, screen)).collect()
+            }
+            _ => continue,
+        };
+        let left = rows.len().saturating_sub(MAX_ROWS);
+        rows.iter().take(MAX_ROWS).for_each(|row| text.push_str(&format!("{row}\n")));
+        if left > 0 {
+            text.push_str(&dim(screen, &format!("  … {left} more rows …")));
+        }
+    }
+    text
+}
+
+fn dim(screen: Screen, text: &str) -> String {
+    format!("{}\n", screen.paint(TextStyle::Dim, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_turns_are_shown_and_the_rest_is_counted() {
+        let screen = Screen { columns: 30, has_colours: false };
+        let mut log = Vec::new();
+        for turn in 0..5 {
+            log.push(Item::user(format!("question {turn}\x1b[2J")));
+            log.push(Item::assistant(format!("# Answer\n- {turn}")));
+        }
+        log.push(Item::assistant("x\n".repeat(30)));
+        let shown = shown(log.iter(), screen);
+        assert!(shown.starts_with("… 2 earlier turns …\n› question 2\\u{1b}[2J\nAnswer\n• 2\n› question 3"), "{shown}");
+        assert!(shown.ends_with("x\n  … 10 more rows …\n"), "{shown}");
+        assert_eq!(super::shown([].iter(), screen), "");
+    }
+}

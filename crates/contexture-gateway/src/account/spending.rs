@@ -1,0 +1,148 @@
+//! What is spent by a gateway, and by others with the same store, and whether that reaches the cap.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::account::cap::{Cap, CapScope, CapUse, ReachedCap, Spent, day_begins_ms, day_of};
+use crate::account::record::RequestRecord;
+use crate::write::Store;
+
+/// How long what other gateways have spent is taken for what it was.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How long a request waits for the store, if nothing is known yet of the day.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is spent, against the cap.
+pub(crate) struct Spending {
+    cap: Cap,
+    /// The run of the gateway whose own requests are counted as they end.
+    session: String,
+    store: Option<Arc<dyn Store>>,
+    sums: Mutex<Sums>,
+    /// Taken by who reads the store.
+    reading: tokio::sync::Mutex<()>,
+    refused: AtomicU64,
+}
+
+#[derive(Default)]
+struct Sums {
+    /// What this run spent, with its day.
+    own: (u64, Spent),
+    /// What was spent by others and before, with its day and when it was read.
+    others: Option<(u64, Spent, Instant)>,
+    /// Whether the store could not be read.
+    is_incomplete: bool,
+    /// The conversation that spent the most of its cap.
+    dearest: Spent,
+}
+
+impl Spending {
+    /// Nothing is spent yet by this run.
+    pub(crate) fn new(cap: Cap, session: String, store: Option<Arc<dyn Store>>) -> Self {
+        let (reading, refused) = (tokio::sync::Mutex::default(), AtomicU64::new(0));
+        Self { cap, session, store, sums: Mutex::default(), reading, refused }
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request that has ended, with what its conversation has spent by now.
+    pub(crate) fn add(&self, record: &RequestRecord, conversation: Option<Spent>) {
+        if self.cap.is_none() {
+            return;
+        }
+        let day = day_of(record.time_ms);
+        let mut sums = self.sums();
+        if day > sums.own.0 {
+            sums.own = (day, Spent::default());
+        }
+        if day == sums.own.0 {
+            sums.own.1 = sums.own.1.and(Spent::of(record));
+        }
+        let share = |spent: &Spent| self.cap.conversation.share(spent);
+        if let Some(spent) = conversation.filter(|spent| share(spent) > share(&sums.dearest)) {
+            sums.dearest = spent;
+        }
+    }
+
+    /// The cap for a day, if it is reached.
+    pub(crate) async fn day_reached(self: &Arc<Self>, now_ms: u64) -> Option<ReachedCap> {
+        if self.cap.day.is_none() {
+            return None;
+        }
+        self.refresh(day_of(now_ms)).await;
+        self.cap.day.reached(CapScope::Day, self.of_day(day_of(now_ms)))
+    }
+
+    /// The cap for a conversation, if it is reached with what was spent in it.
+    pub(crate) fn conversation_reached(&self, spent: Spent) -> Option<ReachedCap> {
+        self.cap.conversation.reached(CapScope::Conversation, spent)
+    }
+
+    /// Notes that a request was refused.
+    pub(crate) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How much of the cap is used; `None` if there is none.
+    pub(crate) fn used(&self, now_ms: u64) -> Option<CapUse> {
+        if self.cap.is_none() {
+            return None;
+        }
+        let day_spent = self.of_day(day_of(now_ms));
+        let sums = self.sums();
+        Some(CapUse {
+            day: self.cap.day,
+            day_spent,
+            is_day_incomplete: sums.is_incomplete,
+            conversation: self.cap.conversation,
+            conversation_spent: sums.dearest,
+            refused: self.refused.load(Ordering::Relaxed),
+        })
+    }
+
+    fn of_day(&self, day: u64) -> Spent {
+        let sums = self.sums();
+        let own = Some(sums.own).filter(|(of, _)| *of == day).map(|(_, spent)| spent);
+        let others = sums.others.filter(|(of, _, _)| *of == day).map(|(_, spent, _)| spent);
+        own.unwrap_or_default().and(others.unwrap_or_default())
+    }
+
+    /// Reads what others have spent. It is waited for only if nothing is known of the day yet.
+    async fn refresh(self: &Arc<Self>, day: u64) {
+        let known = self.sums().others.filter(|(of, _, _)| *of == day);
+        match known {
+            Some((_, _, when)) if when.elapsed() < FRESH => {}
+            Some(_) => {
+                let this = self.clone();
+                tokio::spawn(async move { this.read(day).await });
+            }
+            None => self.read(day).await,
+        }
+    }
+
+    async fn read(&self, day: u64) {
+        let Some(store) = self.store.clone() else { return };
+        let _reading = self.reading.lock().await;
+        let known = self.sums().others;
+        if known.is_some_and(|(of, _, when)| of == day && when.elapsed() < FRESH) {
+            // Another request has read it meanwhile.
+            return;
+        }
+        let session = self.session.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let records = store.requests_since(day_begins_ms(day)).ok()?;
+            let others = records.iter().filter(|record| record.session != session && day_of(record.time_ms) == day);
+            Some(others.map(Spent::of).fold(Spent::default(), Spent::and))
+        });
+        let spent = tokio::time::timeout(PATIENCE, reading).await.ok().and_then(Result::ok).flatten();
+        let mut sums = self.sums();
+        sums.is_incomplete = spent.is_none();
+        // A store that cannot be read is not asked with every request: what was known goes on to count.
+        let before = known.filter(|(of, _, _)| *of == day).map(|(_, spent, _)| spent);
+        sums.others = Some((day, spent.or(before).unwrap_or_default(), Instant::now()));
+    }
+}

@@ -1,0 +1,63 @@
+//! Writes a request as a plan says, if its provider accepts it like that.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use contexture::item::Item;
+use contexture::wire::{Plan, Request, WireError, read, rules, without_edits};
+
+use crate::conversation::folder::{ConversationFolder, NewDecisions};
+
+/// The body with new decisions; `None` if it is the one that came.
+pub(super) fn rewritten(
+    request: &Request<'_>,
+    folder: &ConversationFolder,
+    new: &NewDecisions,
+    takes_out_edits: bool,
+) -> Result<Option<Bytes>, WireError> {
+    let body = allowed(request, &new.plan, takes_out_edits)?;
+    if new.has_folded() && !folder.is_paired() {
+        return Err(WireError::OtherRequest);
+    }
+    let is_changed = !new.plan.is_as_it_came() || takes_out_edits;
+    Ok(is_changed.then(|| Bytes::from(body.into_owned().into_bytes())))
+}
+
+/// A plan for all messages of a request: those that it does not cover yet without their reasoning.
+pub(super) fn without_reasoning(mut plan: Plan, request: &Request<'_>) -> Result<Plan, WireError> {
+    for at in plan.covered()..request.messages().len() {
+        let units = read(request.format(), request.messages()[at], None)?;
+        if !units.iter().any(|unit| matches!(unit.item, Item::Reasoning(_))) {
+            plan.push_kept(at..at + 1);
+            continue;
+        }
+        for (unit, _) in units.iter().enumerate().filter(|(_, unit)| !matches!(unit.item, Item::Reasoning(_))) {
+            plan.push_unit(at, unit, units.len(), None);
+        }
+    }
+    plan.cover(request.messages().len());
+    Ok(plan)
+}
+
+/// A request as a plan says, if its provider accepts it like that, and without what it asks the provider to edit if that
+/// is taken out.
+pub(super) fn allowed<'a>(
+    request: &Request<'a>,
+    plan: &Plan,
+    takes_out_edits: bool,
+) -> Result<Cow<'a, str>, WireError> {
+    let body = request.rewritten(plan)?;
+    let without = takes_out_edits.then(|| without_edits(request.format(), &body)).flatten();
+    let body = without.map_or(body, Cow::Owned);
+    let model = request.model();
+    let broken = |body: &str| rules::broken_for(request.format(), body, model.as_deref());
+    let Some(found) = broken(&body).filter(|_| !plan.is_as_it_came()) else {
+        return Ok(body);
+    };
+    // What the client sends itself is the provider's to judge.
+    let own = broken(request.body());
+    match own.is_some_and(|own| std::ptr::eq(own.rule, found.rule)) {
+        true => Ok(body),
+        false => Err(WireError::Refused(found.rule.refused)),
+    }
+}

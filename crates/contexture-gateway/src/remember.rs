@@ -1,0 +1,9 @@
+//! Memory for the agents behind a gateway: what is relevant is added where a person says something, and what passes is
+//! kept.
+
+mod readers;
+mod memory;
+pub(crate) mod recalled;
+pub(crate) mod passing;
+
+pub use memory::{DEFAULT_BUDGET, DEFAULT_THRESHOLD, GatewayMemory};

@@ -1,0 +1,199 @@
+//! What is recalled for a request, where a person says something new.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use contexture::facts::Fact;
+use contexture::item::{Item, Origin, Role};
+use contexture::recall::{Extent, Passage, PastQuery};
+use contexture::tokens::TokenCounter;
+use contexture::wire::{Request, read};
+use contexture_text::block::flat;
+use contexture_text::spoken::spoken_text;
+
+use super::memory::GatewayMemory;
+use crate::account::record::{DecidedNote, DecisionKind};
+
+/// How many bytes of what a person said are searched for; a log that was pasted behind them is not.
+const MOST_ASKED_BYTES: usize = 2_000;
+
+/// The share of the gateway's time for a request that recalling may take.
+const SHARE_OF_TIME: u32 = 2;
+
+/// The time below which nothing is tried.
+const LEAST_TIME: Duration = Duration::from_millis(2);
+
+/// How the text that is added begins and ends.
+const BLOCK: [&str; 2] = ["<memory>\n", "\n</memory>"];
+
+/// What recalling needs to know of a request.
+pub(crate) struct RecallRequest<'a> {
+    pub(crate) memory: &'a GatewayMemory,
+    /// The name of the key, if there are several.
+    pub(crate) key: &'a str,
+    /// The conversation, whose own words are not recalled.
+    pub(crate) conversation: &'a str,
+    pub(crate) now_ms: u64,
+    /// When the request is to be sent.
+    pub(crate) until: Instant,
+}
+
+/// What is added after a message.
+pub(crate) struct RecalledText {
+    /// The text; `None` if it was not found in time.
+    pub(crate) text: Option<Arc<str>>,
+    /// What the record says about it.
+    pub(crate) note: DecidedNote,
+}
+
+impl RecallRequest<'_> {
+    /// What is added for the messages from a position on, if a person says something in them. `log` has the items before.
+    pub(crate) fn recalled(
+        &self,
+        request: &Request<'_>,
+        from: usize,
+        log: &[(Arc<Item>, u64)],
+        counter: &dyn TokenCounter,
+    ) -> Option<RecalledText> {
+        let (asked, begin) = asked(request, from)?;
+        // This runs on a blocking thread, so it may wait.
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let time = self.until.saturating_duration_since(Instant::now()) / SHARE_OF_TIME;
+        if time < LEAST_TIME {
+            return Some(too_late());
+        }
+        let query = PastQuery {
+            text: &asked,
+            now_ms: self.now_ms,
+            budget: self.memory.budget,
+            counter,
+            extent: Extent::Covering(self.memory.threshold),
+            visible: None,
+        };
+        let seen = SeenTexts::of(request, from..begin, log);
+        let is_new = |passage: &Passage| passage.thread != self.conversation && !seen.has(passage);
+        let is_new_fact = |fact: &Fact| !seen.says(&fact.text);
+        let owners = self.memory.owners(self.key);
+        let found = runtime.block_on(async {
+            let search = self.memory.memory.search_where(&owners, query, &is_new, &is_new_fact);
+            tokio::time::timeout(time, search).await
+        });
+        let answer = match found {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                tracing::warn!("the memory could not be searched: {error}");
+                return None;
+            }
+            Err(_) => return Some(too_late()),
+        };
+        if answer.is_empty() {
+            return None;
+        }
+        let block: Arc<str> = answer.block().into();
+        let reason = match answer.len() {
+            1 => "a person said something that 1 memory is about".to_owned(),
+            count => format!("a person said something that {count} memories are about"),
+        };
+        let mut note = DecidedNote::new(DecisionKind::Memory, reason);
+        note.after_tokens = counter.count(&block);
+        note.recalled = answer.len();
+        Some(RecalledText { text: Some(block), note })
+    }
+}
+
+fn too_late() -> RecalledText {
+    let reason = "the memory took too long, so nothing of it was added";
+    RecalledText { text: None, note: DecidedNote::new(DecisionKind::Memory, reason) }
+}
+
+/// What a person says behind the last answer of the model or a tool, from a position on, and where that begins; `None` if
+/// nobody says anything there.
+fn asked(request: &Request<'_>, from: usize) -> Option<(String, usize)> {
+    let mut said = Vec::new();
+    let mut begin = request.messages().len();
+    for (at, message) in request.messages().iter().enumerate().skip(from).rev() {
+        let units = read(request.format(), message, None).ok()?;
+        let is_given = |item: &Item| item.as_message().is_some_and(|message| message.role != Role::Assistant);
+        if !units.iter().all(|unit| is_given(&unit.item)) {
+            break;
+        }
+        begin = at;
+        for unit in units.iter().rev() {
+            let message = unit.item.as_message().filter(|message| message.role == Role::User);
+            let Some(message) = message.filter(|message| message.meta.origin.is_said()) else { continue };
+            said.extend(spoken_text(&message.text_cow()).map(std::borrow::Cow::into_owned));
+        }
+    }
+    said.reverse();
+    let mut said = said.join("\n");
+    said.truncate(said.floor_char_boundary(MOST_ASKED_BYTES.min(said.len())));
+    Some((said, begin)).filter(|(said, _)| !said.trim().is_empty())
+}
+
+/// How many bytes of a passage's start tell whether it was shown before.
+const TELLING_BYTES: usize = 60;
+
+/// The texts that a request has already: what is in a session that is resumed need not be recalled from its recording, and
+/// what was recalled once is not recalled again.
+struct SeenTexts {
+    texts: HashSet<String>,
+    /// What was recalled or added before, on one line.
+    added: Vec<String>,
+}
+
+impl SeenTexts {
+    /// The texts of the items that were read, and of messages that are not among them yet.
+    fn of(request: &Request<'_>, unread: Range<usize>, log: &[(Arc<Item>, u64)]) -> Self {
+        let mut seen = Self { texts: HashSet::new(), added: Vec::new() };
+        log.iter().for_each(|(item, _)| seen.add(item));
+        for message in request.messages().get(unread).unwrap_or_default() {
+            let units = read(request.format(), message, None).unwrap_or_default();
+            units.iter().for_each(|unit| seen.add(&unit.item));
+        }
+        seen
+    }
+
+    fn add(&mut self, item: &Item) {
+        match item {
+            Item::Message(message) if matches!(message.meta.origin, Origin::Layer { .. }) => {
+                self.added.push(flat(&message.text_cow()));
+            }
+            Item::Message(message) => {
+                let text = message.text_cow();
+                let said = spoken_text(&text).unwrap_or_else(|| text.clone());
+                self.texts.insert(said.trim().to_owned());
+            }
+            Item::FunctionCallOutput(output) => {
+                self.texts.insert(output.output.trim().to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn has(&self, passage: &Passage) -> bool {
+        let text = passage.text.trim();
+        let output = text.split_once('\n').map_or("", |(_, output)| output.trim());
+        self.texts.contains(text)
+            || (passage.is_of_tool() && !output.is_empty() && self.texts.contains(output))
+            || self.was_added(text)
+    }
+
+    /// Whether a sentence was said or recalled before.
+    fn says(&self, sentence: &str) -> bool {
+        self.was_added(sentence) || self.texts.iter().any(|text| text.contains(sentence))
+    }
+
+    fn was_added(&self, text: &str) -> bool {
+        let start = flat(text);
+        let start = &start[..start.floor_char_boundary(TELLING_BYTES.min(start.len()))];
+        self.added.iter().any(|added| added.contains(start))
+    }
+}
+
+/// The part of a text after a message that is memory.
+pub(crate) fn memory_in(attached: &str) -> Option<&str> {
+    let start = attached.rfind(BLOCK[0])?;
+    attached.ends_with(BLOCK[1]).then(|| &attached[start..])
+}

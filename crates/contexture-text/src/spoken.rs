@@ -1,0 +1,106 @@
+//! What a person said in a message, without what a harness wrote around it.
+
+use std::borrow::Cow;
+
+/// How harnesses begin texts that are theirs alone.
+const HARNESS: &[&str] =
+    &["<local-command", "<command-", "Caveat:", "# AGENTS.md instructions for ", "[Request interrupted"];
+
+/// What is shown for a message without text.
+const EMPTY: &str = "…";
+
+/// What a person said in a message: the text without leading elements such as `<current_datetime>…</current_datetime>`.
+/// `None` if nothing is left, or if a harness wrote all of it.
+///
+/// ```
+/// use contexture_text::spoken::spoken;
+/// assert_eq!(spoken("<current_datetime>noon</current_datetime>\n\nfix the bug"), Some("fix the bug"));
+/// assert_eq!(spoken("<system-reminder>note</system-reminder>"), None);
+/// ```
+pub fn spoken(text: &str) -> Option<&str> {
+    let mut rest = text.trim();
+    while let Some(after) = after_element(rest) {
+        rest = after.trim_start();
+    }
+    let is_harness = HARNESS.iter().any(|start| rest.starts_with(start));
+    (!rest.is_empty() && rest != EMPTY && !is_harness).then_some(rest)
+}
+
+/// How harnesses mark what they add to a message, wherever it stands.
+const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
+
+/// What a person said in a message, also where a harness put reminders between or behind it.
+pub fn spoken_text(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains(REMINDER[0]) {
+        return spoken(text).map(Cow::Borrowed);
+    }
+    let (mut left, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(REMINDER[0]) {
+        left.push_str(before);
+        // A reminder without an end goes on to the end of the message.
+        rest = after.split_once(REMINDER[1]).map_or("", |(_, after)| after);
+    }
+    left.push_str(rest);
+    spoken(&left).map(|said| Cow::Owned(said.trim_end().to_owned()))
+}
+
+/// What follows an element of a harness at the start of a text. Such an element has a name of several words, which those
+/// of HTML do not have.
+fn after_element(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('<')?;
+    let name = &inside[..inside.find('>')?];
+    let word = name.split(' ').next().unwrap_or_default();
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    let is_long = word.contains(['_', '-']) || (name.contains(' ') && !name.contains('='));
+    if word.is_empty() || !word.chars().all(is_name) || !is_long || name.contains('\n') {
+        return None;
+    }
+    let whole = format!("</{name}>");
+    let end = match text.find(&whole) {
+        Some(at) => at + whole.len(),
+        None => {
+            let short = format!("</{word}>");
+            text.find(&short)? + short.len()
+        }
+    };
+    Some(&text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(spoken(text), expected, "{text}");
+    }
+
+    #[test]
+    fn what_harnesses_write_is_not_what_people_say() {
+        check("fix the bug", Some("fix the bug"));
+        check("<current_datetime>2025-01-01</current_datetime>\n\nfix the bug", Some("fix the bug"));
+        check(
+            "<permissions instructions>\nall\n</permissions instructions>\n<apps_instructions>x</apps_instructions>",
+            None,
+        );
+        check("<system-reminder>note</system-reminder>", None);
+        check("<environment_context cwd=\"/x\">y</environment_context> go on", Some("go on"));
+        check("<div>what does this do?</div>", Some("<div>what does this do?</div>"));
+        check("<a href=\"x_y\">what is this?</a>", Some("<a href=\"x_y\">what is this?</a>"));
+        check("<unclosed_element> please", Some("<unclosed_element> please"));
+        check("  \n ", None);
+        check("…", None);
+        check("<", Some("<"));
+        check("<é_x>", Some("<é_x>"));
+    }
+
+    #[test]
+    fn reminders_are_left_out_wherever_they_are() {
+        let said = |text: &str| spoken_text(text).map(Cow::into_owned);
+        let reminder = "<system-reminder>\nremember the list\n</system-reminder>";
+        assert_eq!(said(&format!("fix it\n{reminder}")).as_deref(), Some("fix it"));
+        assert_eq!(said(&format!("{reminder}\nfix it{reminder} now")).as_deref(), Some("fix it now"));
+        assert_eq!(said("fix <system-reminder> all of this is theirs").as_deref(), Some("fix"));
+        assert_eq!(said(reminder), None);
+    }
+}

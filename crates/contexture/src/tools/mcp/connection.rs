@@ -1,0 +1,338 @@
+//! The connection to a server: requests, their responses, and what the server sends by itself.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use super::asking::{McpHost, McpProgress, ask};
+use super::error::McpError;
+use super::lines::{self, Line, next_line};
+
+/// The revision without a handshake: every request says by itself what it is of.
+pub(super) const STATELESS: &str = "2026-07-28";
+
+/// Most messages that wait until the server reads them.
+const MAX_OUTGOING: usize = 256;
+
+/// The connection to a server, and the open requests.
+pub(super) struct Connection {
+    pub(super) server: String,
+    outgoing: mpsc::Sender<Value>,
+    waiting: Arc<Waiting>,
+    last_id: AtomicU64,
+    pub(super) host: Arc<dyn McpHost>,
+    /// Set when the server turns out to speak [`STATELESS`].
+    is_stateless: OnceLock<()>,
+    /// Killed when it is dropped.
+    _child: Mutex<Child>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connection").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// The open requests, or how the connection ended.
+#[derive(Debug)]
+struct Waiting {
+    requests: Mutex<Result<HashMap<u64, Open>, Ending>>,
+    /// How many of them are calls of tools.
+    calls: watch::Sender<usize>,
+}
+
+/// An open request.
+#[derive(Debug)]
+struct Open {
+    response: oneshot::Sender<Value>,
+    is_call: bool,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The server ended, or closed its output.
+    Closed,
+    /// A message was too long.
+    TooLong,
+}
+
+impl Waiting {
+    fn new() -> Self {
+        Self { requests: Mutex::new(Ok(HashMap::new())), calls: watch::Sender::new(0) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Open>, Ending>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request; `false` if the connection has ended.
+    fn insert(&self, id: u64, open: Open) -> bool {
+        let is_call = open.is_call;
+        let is_open = self.lock().as_mut().map(|requests| requests.insert(id, open)).is_ok();
+        if is_open && is_call {
+            self.calls.send_modify(|count| *count += 1);
+        }
+        is_open
+    }
+
+    fn remove(&self, id: u64) -> Option<Open> {
+        let open = self.lock().as_mut().ok().and_then(|requests| requests.remove(&id))?;
+        if open.is_call {
+            self.calls.send_modify(|count| *count = count.saturating_sub(1));
+        }
+        Some(open)
+    }
+
+    /// Whether a tool is being called with this id.
+    fn is_calling(&self, id: u64) -> bool {
+        self.lock().as_ref().is_ok_and(|requests| requests.get(&id).is_some_and(|open| open.is_call))
+    }
+
+    /// Dropping the senders notifies all open requests.
+    fn end(&self, ending: Ending) {
+        *self.lock() = Err(ending);
+        self.calls.send_replace(0);
+    }
+
+    /// Why a request of a server has no response.
+    fn ending(&self, server: &str) -> McpError {
+        let server = server.to_owned();
+        match self.lock().as_ref().err() {
+            Some(Ending::TooLong) => McpError::TooLong { server, what: "in one message", limit: lines::MAX_BYTES },
+            Some(Ending::Closed) | None => McpError::Ended { server },
+        }
+    }
+}
+
+/// What kind of request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It begins the connection, and is never cancelled.
+    Hello,
+    /// It asks for something.
+    Query,
+    /// It calls a tool: the server may ask the user, and tell how far it is.
+    Call,
+}
+
+impl Connection {
+    pub(super) fn open(
+        server: &str,
+        child: Child,
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        host: Arc<dyn McpHost>,
+    ) -> Arc<Self> {
+        let (outgoing, messages) = mpsc::channel(MAX_OUTGOING);
+        let waiting = Arc::new(Waiting::new());
+        tokio::spawn(write(stdin, messages));
+        let incoming = Incoming {
+            server: server.to_owned(),
+            waiting: waiting.clone(),
+            outgoing: outgoing.downgrade(),
+            host: host.clone(),
+            questions: Arc::new(Semaphore::new(1)),
+        };
+        tokio::spawn(incoming.read(stdout));
+        Arc::new(Self {
+            server: server.to_owned(),
+            outgoing,
+            waiting,
+            last_id: AtomicU64::new(0),
+            host,
+            is_stateless: OnceLock::new(),
+            _child: Mutex::new(child),
+        })
+    }
+
+    /// From now on every request says what it is of.
+    pub(super) fn set_stateless(&self) {
+        // It is set once, or to the same again.
+        let _ = self.is_stateless.set(());
+    }
+
+    pub(super) fn is_stateless(&self) -> bool {
+        self.is_stateless.get().is_some()
+    }
+
+    /// Sends a message, if the server reads what it is sent.
+    pub(super) fn send(&self, message: Value) {
+        // If the server has ended or does not read, the receiver of the response reports it.
+        let _ = self.outgoing.try_send(message);
+    }
+
+    /// What the client can do.
+    pub(super) fn capabilities(&self) -> Value {
+        match self.host.can_ask() {
+            true => json!({ "elicitation": { "form": {} } }),
+            false => json!({}),
+        }
+    }
+
+    /// What a request of [`STATELESS`] says about itself.
+    pub(super) fn meta(&self) -> Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/clientInfo": about(),
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities(),
+        })
+    }
+
+    pub(super) async fn request(
+        &self,
+        kind: Kind,
+        method: &str,
+        mut parameters: Value,
+        limit: Duration,
+    ) -> Result<Value, McpError> {
+        let server = || self.server.clone();
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.is_stateless() && kind != Kind::Hello {
+            parameters["_meta"] = self.meta();
+        }
+        if kind == Kind::Call {
+            parameters["_meta"]["progressToken"] = id.into();
+        }
+        let (sender, receiver) = oneshot::channel();
+        if !self.waiting.insert(id, Open { response: sender, is_call: kind == Kind::Call }) {
+            return Err(self.waiting.ending(&self.server));
+        }
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+        let mut asked = Asked { connection: self, id, is_over: kind == Kind::Hello };
+        let response = tokio::time::timeout(limit, receiver).await;
+        asked.is_over |= matches!(response, Ok(Ok(_)));
+        let mut response = match response {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => return Err(self.waiting.ending(&self.server)),
+            Err(_) => return Err(McpError::TimedOut { server: server(), method: method.to_owned(), waited: limit }),
+        };
+        if let Some(error) = response.get("error") {
+            let message = error["message"].as_str().unwrap_or("it did not say why").to_owned();
+            let code = error["code"].as_i64().unwrap_or_default();
+            return Err(McpError::Refused { server: server(), method: method.to_owned(), code, message });
+        }
+        Ok(response["result"].take())
+    }
+}
+
+/// What the client says about itself.
+pub(super) fn about() -> Value {
+    json!({ "name": "contexture", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// An open request. If it is dropped before its response, the server is told that it is cancelled.
+struct Asked<'a> {
+    connection: &'a Connection,
+    id: u64,
+    is_over: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.connection.waiting.remove(self.id);
+        if !self.is_over {
+            let parameters = json!({ "requestId": self.id });
+            self.connection
+                .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": parameters }));
+        }
+    }
+}
+
+/// Writes messages, one per line.
+async fn write(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Value>) {
+    while let Some(message) = messages.recv().await {
+        let line = format!("{message}\n");
+        if stdin.write_all(line.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The reading side of a connection.
+struct Incoming {
+    server: String,
+    waiting: Arc<Waiting>,
+    outgoing: mpsc::WeakSender<Value>,
+    host: Arc<dyn McpHost>,
+    /// A permit for the one question that may be open.
+    questions: Arc<Semaphore>,
+}
+
+impl Incoming {
+    /// Reads messages and passes responses to the requests that wait for them.
+    async fn read(self, stdout: ChildStdout) {
+        let mut stdout = BufReader::new(stdout);
+        let ending = loop {
+            let line = match next_line(&mut stdout).await {
+                Line::Whole(line) => line,
+                Line::TooLong => break Ending::TooLong,
+                Line::End => break Ending::Closed,
+            };
+            // Some servers also print other text.
+            let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
+            match (message["method"].as_str(), message.get("id")) {
+                (None, Some(id)) => {
+                    let open = id.as_u64().and_then(|id| self.waiting.remove(id));
+                    // The request may have been dropped.
+                    let _ = open.map(|open| open.response.send(message));
+                }
+                (Some(method), Some(id)) => self.asked(method, id, &message["params"]),
+                (Some("notifications/progress"), None) => self.progress(&message["params"]),
+                _ => {}
+            }
+        };
+        // The server notices that nobody reads any more.
+        self.waiting.end(ending);
+    }
+
+    fn progress(&self, params: &Value) {
+        let is_open = params["progressToken"].as_u64().is_some_and(|id| self.waiting.is_calling(id));
+        if let Some(progress) = McpProgress::read(&self.server, params).filter(|_| is_open) {
+            self.host.progress(progress);
+        }
+    }
+
+    /// A request of the server.
+    fn asked(&self, method: &str, id: &Value, params: &Value) {
+        let (id, outgoing) = (id.clone(), self.outgoing.clone());
+        let reply = move |result: Result<Value, String>| {
+            let reply = match result {
+                Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+                Err(message) => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": message } })
+                }
+            };
+            // A server that does not read gets no more replies.
+            let _ = outgoing.upgrade().map(|outgoing| outgoing.try_send(reply));
+        };
+        match method {
+            "ping" => reply(Ok(json!({}))),
+            "elicitation/create" => {
+                let mut calls = self.waiting.calls.subscribe();
+                let permit = self.questions.clone().try_acquire_owned();
+                let (Ok(permit), true) = (permit, *calls.borrow() > 0) else {
+                    return reply(Ok(json!({ "action": "cancel" })));
+                };
+                let (host, server, params) = (self.host.clone(), self.server.clone(), params.clone());
+                tokio::spawn(async move {
+                    let result = tokio::select! {
+                        result = ask(&*host, &server, &params) => result,
+                        // The call for which it asked is over.
+                        _ = calls.wait_for(|count| *count == 0) => Ok(json!({ "action": "cancel" })),
+                    };
+                    reply(result);
+                    drop(permit);
+                });
+            }
+            _ => reply(Err("this client does not offer that".to_owned())),
+        }
+    }
+}
