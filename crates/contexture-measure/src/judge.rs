@@ -13,7 +13,6 @@ use crate::bill::{ReplayBill, Sizes};
 use crate::pauses::Pauses;
 use crate::policies::{HEAD_BYTES, STUB_BYTES, ShownMessage, WindowChange, WindowEntry};
 use crate::recorded::{RecordedSession, Write};
-use crate::said::with_single_spaces;
 
 /// Bytes that count as one token.
 const TOKEN_BYTES: f64 = 4.0;
@@ -389,19 +388,12 @@ impl<'a> Window<'a> {
     /// Of the first `count` lines that people said, those that are not shown, not even with other line breaks.
     fn lines_not_shown(&self, count: usize) -> impl Iterator<Item = usize> {
         let absent: Vec<usize> = (0..count).filter(|&line| self.said[line] == 0).collect();
-        let is_searched = !absent.is_empty() && self.made > 0;
-        let joined: Vec<String> = match is_searched {
-            true => {
-                self.entries.iter().filter_map(WindowEntry::made).map(|made| with_single_spaces(&made.plain)).collect()
-            }
-            false => Vec::new(),
-        };
         let said = &self.recorded.said;
+        let made = self.entries.iter().filter(|_| !absent.is_empty()).filter_map(WindowEntry::made);
+        let joined = said.join(made.map(|made| &made.plain));
         absent.into_iter().filter(move |&line| {
             let mut holders = said.holders(line, self.recorded.records).iter();
-            let finder = said.finder(line);
-            !holders.any(|&holder| self.whole[holder] > 0)
-                && !joined.iter().any(|text| finder.find(text.as_bytes()).is_some())
+            !holders.any(|&holder| self.whole[holder] > 0) && !said.is_in(line, &joined)
         })
     }
 

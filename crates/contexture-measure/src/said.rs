@@ -32,15 +32,27 @@ pub struct Said {
     bytes_before: Vec<u64>,
     /// The lines that each message has.
     lines_of: Vec<Vec<usize>>,
-    /// The messages with normalised white space, computed on first use.
-    joined: OnceLock<Vec<String>>,
+    /// The number of each word by which a line is found.
+    keys: HashMap<String, usize>,
+    /// The recorded messages, computed on first use.
+    joined: OnceLock<JoinedTexts>,
 }
 
 #[derive(Debug)]
 struct Line {
     text: String,
+    /// A word that is whole wherever the line is, by its number in `keys`.
+    key: Option<usize>,
     /// The messages that contain it, with any line breaks.
     holders: OnceLock<Vec<usize>>,
+}
+
+/// Texts with one space between words, and which of them have the words by which lines are found.
+#[derive(Debug)]
+pub struct JoinedTexts {
+    texts: Vec<String>,
+    /// The texts with each word, by its number, in order.
+    with: HashMap<usize, Vec<usize>>,
 }
 
 impl Said {
@@ -64,7 +76,9 @@ impl Said {
         }
         self.ids.insert(line.to_owned(), self.lines.len());
         self.bytes_before.push(self.bytes_before[self.lines.len()] + line.len() as u64);
-        self.lines.push(Line { text: line.to_owned(), holders: OnceLock::new() });
+        let next = self.keys.len();
+        let key = key_of(line).map(|key| *self.keys.entry(key.to_owned()).or_insert(next));
+        self.lines.push(Line { text: line.to_owned(), key, holders: OnceLock::new() });
     }
 
     /// How many lines there are in the whole recording.
@@ -103,20 +117,55 @@ impl Said {
         found.into_iter().collect()
     }
 
-    /// A search for a line in normalised texts.
-    pub fn finder(&self, line: usize) -> Finder<'static> {
-        Finder::new(&with_single_spaces(&self.lines[line].text)).into_owned()
+    /// Texts in which lines can be found with any line breaks.
+    pub fn join<T: AsRef<str>>(&self, texts: impl Iterator<Item = T>) -> JoinedTexts {
+        let texts: Vec<String> = texts.map(|text| with_single_spaces(text.as_ref())).collect();
+        let mut with: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, text) in texts.iter().enumerate() {
+            for key in text.split(' ').filter_map(|word| self.keys.get(word)) {
+                let indices = with.entry(*key).or_default();
+                if indices.last() != Some(&index) {
+                    indices.push(index);
+                }
+            }
+        }
+        JoinedTexts { texts, with }
+    }
+
+    /// Whether one of some texts contains a line, with any line breaks.
+    pub fn is_in(&self, line: usize, joined: &JoinedTexts) -> bool {
+        joined.holders(&self.lines[line]).next().is_some()
     }
 
     /// The recorded messages that contain a line, with any line breaks.
     pub fn holders(&self, line: usize, records: &[Record]) -> &[usize] {
-        self.lines[line].holders.get_or_init(|| {
-            let joined = |records: &[Record]| records.iter().map(|record| with_single_spaces(&record.text())).collect();
-            let joined: &Vec<String> = self.joined.get_or_init(|| joined(records));
-            let finder = self.finder(line);
-            (0..joined.len()).filter(|&index| finder.find(joined[index].as_bytes()).is_some()).collect()
+        let line = &self.lines[line];
+        line.holders.get_or_init(|| {
+            let joined = self.joined.get_or_init(|| self.join(records.iter().map(|record| record.text())));
+            joined.holders(line).collect()
         })
     }
+}
+
+impl JoinedTexts {
+    /// The texts that contain a line.
+    fn holders<'a>(&'a self, line: &Line) -> impl Iterator<Item = usize> + use<'a> {
+        let candidates: Box<dyn Iterator<Item = usize> + 'a> = match line.key {
+            Some(key) => Box::new(self.with.get(&key).into_iter().flatten().copied()),
+            None => Box::new(0..self.texts.len()),
+        };
+        let finder = Finder::new(&with_single_spaces(&line.text)).into_owned();
+        candidates.filter(move |index| finder.find(self.texts[*index].as_bytes()).is_some())
+    }
+}
+
+/// The longest word of a line that is whole wherever the line is: neither its first nor its last one, which may be
+/// parts of longer words.
+fn key_of(line: &str) -> Option<&str> {
+    let mut words = line.split(is_space).filter(|word| !word.is_empty());
+    words.next();
+    words.next_back();
+    words.max_by_key(|word| word.len())
 }
 
 /// Whether a message was written by people.
@@ -154,4 +203,31 @@ pub fn with_single_spaces(text: &str) -> String {
         joined.push_str(word);
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_wherever_a_search_through_everything_finds_them() {
+        let lines = ["one_word_of_twenty_characters", "two_words of_twenty_characters", "ends of words are parts here"];
+        let texts = [
+            "ends of\nwords  are\tparts here",
+            "blends of words are parts hereafter",
+            "ends of words, are parts here",
+            "(two_words\nof_twenty_characters)",
+            "not_one_word_of_twenty_characters",
+            "",
+        ];
+        let mut said = Said { bytes_before: vec![0], ..Said::default() };
+        lines.iter().for_each(|line| said.add(line));
+        let joined = said.join(texts.iter());
+        let found = |line: usize| joined.holders(&said.lines[line]).collect::<Vec<usize>>();
+        let searched = |line: usize| -> Vec<usize> {
+            (0..texts.len()).filter(|text| with_single_spaces(texts[*text]).contains(lines[line])).collect()
+        };
+        assert_eq!([found(0), found(1), found(2)], [vec![4], vec![3], vec![0, 1]]);
+        assert!((0..lines.len()).all(|line| found(line) == searched(line) && said.is_in(line, &joined)));
+    }
 }

@@ -30,9 +30,6 @@ const PLOT_HEIGHT: usize = 9;
 /// The largest number of files that are shown, those used last.
 const MAX_FILES: usize = 10;
 
-/// The most messages times their size of a recording whose windows are judged: that takes time in proportion to it.
-const MOST_JUDGED: u64 = 4_000_000_000;
-
 /// The result of playing one recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReplaySummary {
@@ -48,10 +45,10 @@ pub struct ReplaySummary {
     bill: Billed,
     /// The same in dollars, if the price is known.
     dollars: Option<Dollars>,
-    /// What the windows kept; nothing for a recording that is too long for that.
-    kept: Option<Kept>,
+    /// What the windows kept.
+    kept: Kept,
     #[serde(skip)]
-    measures: Option<Measures>,
+    measures: Measures,
     #[serde(flatten)]
     decided: DecidedCounts,
     files_known: usize,
@@ -82,9 +79,8 @@ impl ReplaySummary {
     /// Plays a recording to its end.
     pub fn new(file: String, report: &Report, transcript: Transcript, settings: &PlaySettings) -> Self {
         let mut counts = Counts::new(&transcript, settings);
-        let size = counts.recorded.last().map_or(0, |size| size.saturating_mul(transcript.records.len() as u64));
-        let recorded = (size <= MOST_JUDGED).then(|| RecordedSession::new(&transcript));
-        let mut judge = recorded.as_ref().map(|recorded| WindowJudge::new(recorded, settings.policy.prices));
+        let recorded = RecordedSession::new(&transcript);
+        let mut judge = WindowJudge::new(&recorded, settings.policy.prices);
         let mut made = MadeMessages::new(transcript.records.len());
         let mut player = settings.play(transcript.records.iter().cloned());
         let mut steps = Vec::new();
@@ -94,14 +90,12 @@ impl ReplaySummary {
             let decisions = player.take_decisions();
             decided.note(steps.len(), decisions, player.folder().model());
             counts.note(step, player.window());
-            if let Some(judge) = &mut judge {
-                judge.take(made.change(step, player.window()));
-            }
+            judge.take(made.change(step, player.window()));
         }
         let decisions = player.take_decisions();
         let folder = player.folder();
         decided.note(steps.len(), decisions, folder.model());
-        let (bill, measures) = (counts.billed(), judge.map(|judge| judge.finish(settings.policy.budget as f64)));
+        let (bill, measures) = (counts.billed(), judge.finish(settings.policy.budget as f64));
         Self {
             file,
             format: report.format.to_string(),
@@ -114,7 +108,7 @@ impl ReplaySummary {
                 largest(&counts.passed_through_tokens),
             ),
             bill,
-            kept: measures.as_ref().map(Kept::from),
+            kept: Kept::from(&measures),
             measures,
             window_tokens: counts.window_tokens,
             passed_through_tokens: counts.passed_through_tokens,
@@ -160,14 +154,7 @@ impl ReplaySummary {
         if let Some(dollars) = &self.dollars {
             text.push_str(&format!("{}\n", screen.wrap(&dollars.told(), 2)));
         }
-        match &self.kept {
-            Some(kept) => text.push_str(&kept.told(screen)),
-            None => {
-                let told =
-                    "what the windows kept is not measured in a recording of this length; `contexture compare` does";
-                text.push_str(&format!("{}\n", screen.wrap(told, 2)));
-            }
-        }
+        text.push_str(&self.kept.told(screen));
         if self.bill.worst_excess > 0.0 {
             let worst =
                 format!("at worst the bill was {} tokens above that of pass-through", short(self.bill.worst_excess));
@@ -343,9 +330,7 @@ impl Totals {
             totals.bill.billed += summary.bill.billed;
             totals.bill.passed_through += summary.bill.passed_through;
             totals.dollars.add(summary.dollars.as_ref());
-            if let Some(measures) = &summary.measures {
-                totals.measures.add(measures);
-            }
+            totals.measures.add(&summary.measures);
             totals.bill.worst_excess = totals.bill.worst_excess.max(summary.bill.worst_excess);
         }
         totals
