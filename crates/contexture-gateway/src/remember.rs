@@ -1,4 +1,4 @@
-//! Memory for the agents behind a gateway: what is relevant is added where a person says something, and what passes is
+//! Memory for the agents of a gateway: what is relevant is added where a person says something, and what passes is
 //! kept.
 
 mod readers;

@@ -26,10 +26,10 @@ pub fn spoken(text: &str) -> Option<&str> {
     (!rest.is_empty() && rest != EMPTY && !is_harness).then_some(rest)
 }
 
-/// How harnesses mark what they add to a message, wherever it stands.
+/// How harnesses mark what they add to a message, wherever it is.
 const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
 
-/// What a person said in a message, also where a harness put reminders between or behind it.
+/// What a person said in a message, also where a harness put reminders between or after it.
 pub fn spoken_text(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(REMINDER[0]) {
         return spoken(text).map(Cow::Borrowed);

@@ -109,7 +109,7 @@ impl Message {
 pub(super) enum Era {
     /// There was a handshake before it, or should have been.
     Handshake,
-    /// It stands for itself.
+    /// It needs none: the request says everything.
     Stateless,
 }
 

@@ -136,7 +136,7 @@ fn first_value(text: &[u8]) -> Option<(Value, &[u8])> {
     let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
     let end = values.byte_offset();
-    // A number may go on behind the end of the text.
+    // A number may go on after the end of the text.
     (end < text.len()).then(|| (value, &text[end..]))
 }
 

@@ -245,7 +245,7 @@ keys! {
     };
 
     MEMORY_ENABLED: bool = "memory.enabled",
-        "Whether agents behind the gateway remember, and `chat`: what is said is kept, and what is relevant is added where \
+        "Whether agents that run through the gateway remember, and `chat`: what is said is kept, and what is relevant is added where \
          a person says something; the flag `--memory` of the gateway does the same.", {
         kind: ValueKind::Switch,
         default: Fallback::Value(|| json!(false)),

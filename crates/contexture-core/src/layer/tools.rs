@@ -7,7 +7,7 @@ use super::erased::{ErasedFunction, functions_of};
 use crate::model::ToolSchema;
 use crate::tool::wire_name;
 
-/// The name of the tool that stands for all functions of a layer, after the layer's id and a slash.
+/// The name of the tool for all functions of a layer, after the layer's id and a slash.
 const ONE_TOOL: &str = "do";
 /// The argument of that tool that names the function.
 pub(crate) const ACTION: &str = "action";

@@ -16,7 +16,7 @@ use contexture_text::spoken::spoken_text;
 use super::memory::GatewayMemory;
 use crate::account::record::{DecidedNote, DecisionKind};
 
-/// How many bytes of what a person said are searched for; a log that was pasted behind them is not.
+/// How many bytes of what a person said are searched for; a log that was pasted after them is not.
 const MOST_ASKED_BYTES: usize = 2_000;
 
 /// The share of the gateway's time for a request that recalling may take.
@@ -108,7 +108,7 @@ fn too_late() -> RecalledText {
     RecalledText { text: None, note: DecidedNote::new(DecisionKind::Memory, reason) }
 }
 
-/// What a person says behind the last answer of the model or a tool, from a position on, and where that begins; `None` if
+/// What a person says after the last answer of the model or a tool, from a position on, and where that begins; `None` if
 /// nobody says anything there.
 fn asked(request: &Request<'_>, from: usize) -> Option<(String, usize)> {
     let mut said = Vec::new();

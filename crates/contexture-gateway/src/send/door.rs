@@ -1,4 +1,4 @@
-//! Other doors to the same models: paths of clouds behind which the body is of a known format.
+//! Other doors to the same models: paths of clouds whose bodies are of a known format.
 //!
 //! From the public references of June 2026: on Bedrock a model's own format is posted to `/model/{id}/invoke` and
 //! `/model/{id}/invoke-with-response-stream`; on Vertex that of Anthropic's models to

@@ -37,7 +37,7 @@ async fn serve(State(got): State<Got>, request: Request) -> Response<Body> {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value.get("model").is_some(), is_chat, "the path names the model");
         let format = if is_chat { Format::Chat } else { Format::Messages };
-        // The rules of the format hold behind every door; what they ask for beside the messages is checked elsewhere.
+        // The rules of the format hold at every door; what they ask for beside the messages is checked elsewhere.
         let named = if is_chat { text } else { with(&text, "model", &json!("claude-sonnet-4-5")) };
         rules::check(format, &named).unwrap();
     }

@@ -62,7 +62,7 @@ fn system_messages_of_the_log_are_never_dropped() {
             assert!(round == 0 || window.items.len() < thread.log.len(), "something was dropped");
             assert_eq!(systems(&window), ["Never write to production.", "Answer in French."], "{overflow:?} {round}");
             let again = thread.assemble();
-            assert_eq!(again.items, window.items, "and it stands still");
+            assert_eq!(again.items, window.items, "and it stays as it is");
             assert!(again.decisions.is_empty());
             thread.restart();
             assert_eq!(thread.assemble().items, window.items);
