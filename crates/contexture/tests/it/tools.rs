@@ -701,3 +701,98 @@ async fn a_server_gets_no_variables_but_those_of_the_list_and_its_own() {
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && !names.contains("CARGO_MANIFEST_DIR"), "{names}");
     assert!(names.contains("ITS_OWN") && names.contains("PATH"), "{names}");
 }
+
+/// An editor with texts that are not saved.
+#[derive(Default)]
+struct Editor {
+    texts: Mutex<std::collections::BTreeMap<std::path::PathBuf, String>>,
+    writes: bool,
+    /// What it says to a text that it is to write.
+    refuses: Option<&'static str>,
+    asked: Mutex<Vec<std::path::PathBuf>>,
+}
+
+impl contexture::tools::OpenFiles for Editor {
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        self.asked.lock().unwrap().push(path.to_owned());
+        Box::pin(std::future::ready(self.texts.lock().unwrap().get(path).cloned()))
+    }
+
+    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), String>>> {
+        let result = match self.refuses {
+            Some(why) => Err(why.to_owned()),
+            None => {
+                self.texts.lock().unwrap().insert(path.to_owned(), text.to_owned());
+                Ok(())
+            }
+        };
+        Box::pin(std::future::ready(self.writes.then_some(result)))
+    }
+}
+
+/// A workspace in which an editor has these texts open.
+fn edited(project: &tempfile::TempDir, editor: Editor, open: &[(&str, &str)]) -> (Workspace, Arc<Editor>) {
+    let directory = std::path::absolute(project.path()).unwrap();
+    let texts = open.iter().map(|(path, text)| (directory.join(path), (*text).to_owned()));
+    editor.texts.lock().unwrap().extend(texts);
+    let editor = Arc::new(editor);
+    (Workspace::open(&directory).unwrap().with_approval(AllowAll).with_open_files(editor.clone()), editor)
+}
+
+#[tokio::test]
+async fn what_is_not_saved_counts_and_is_changed_in_the_editor() {
+    let project = project(&[("a.txt", "saved\n"), ("b.txt", "plain\n")]);
+    let writing = || Editor { writes: true, ..Editor::default() };
+    let (workspace, editor) = edited(&project, writing(), &[("a.txt", "not saved\n"), ("new.txt", "only open\n")]);
+    let calls = [
+        ("read_file", json!({ "path": "a.txt" })),
+        ("edit_file", json!({ "path": "a.txt", "old_string": "not saved", "new_string": "changed" })),
+        ("read_file", json!({ "path": "b.txt" })),
+        ("read_file", json!({ "path": "new.txt" })),
+        ("edit_file", json!({ "path": "new.txt", "old_string": "only", "new_string": "still" })),
+        ("write_file", json!({ "path": "fresh/c.txt", "content": "fresh\n" })),
+    ];
+    let outputs = outputs(&workspace, &calls).await;
+    assert!(outputs.iter().all(|(_, outcome)| *outcome == Outcome::Done), "{outputs:?}");
+    assert!(outputs[0].0.contains("not saved") && outputs[2].0.contains("plain"), "{outputs:?}");
+    let texts = editor.texts.lock().unwrap().clone();
+    let text = |path: &str| texts[&std::path::absolute(project.path()).unwrap().join(path)].clone();
+    assert_eq!([text("a.txt"), text("new.txt"), text("fresh/c.txt")], ["changed\n", "still open\n", "fresh\n"]);
+    assert_eq!(text_of(&project, "a.txt"), "saved\n", "saving is the editor's");
+    let changes = workspace.take_changes();
+    assert_eq!(changes[0].before.as_deref(), Some("not saved\n"));
+}
+
+/// What the tools may not read on the disk, they do not ask an editor for either.
+#[tokio::test]
+async fn an_editor_is_not_asked_for_what_is_elsewhere() {
+    let (project, elsewhere) = (project(&[("a.txt", "saved\n")]), project(&[("secret", "s\n")]));
+    symlink(elsewhere.path().join("secret"), project.path().join("link")).unwrap();
+    symlink(elsewhere.path(), project.path().join("folder")).unwrap();
+    let (workspace, editor) = edited(&project, Editor { writes: true, ..Editor::default() }, &[]);
+    for path in ["../secret", "/etc/passwd", "link", "folder/secret", "folder/new"] {
+        for (tool, arguments) in
+            [("read_file", json!({ "path": path })), ("write_file", json!({ "path": path, "content": "x" }))]
+        {
+            let (said, outcome) = output(&workspace, tool, arguments).await;
+            assert_eq!(outcome, Outcome::Failed, "{tool} {path}: {said}");
+        }
+    }
+    assert!(editor.asked.lock().unwrap().is_empty() && editor.texts.lock().unwrap().is_empty());
+    assert_eq!(text_of(&elsewhere, "secret"), "s\n");
+}
+
+#[tokio::test]
+async fn an_editor_that_refuses_or_only_reads_is_respected() {
+    let project = project(&[("a.txt", "saved\n")]);
+    let refusing = Editor { writes: true, refuses: Some("it is read-only"), ..Editor::default() };
+    let (workspace, _) = edited(&project, refusing, &[]);
+    let edit = |from: &str| json!({ "path": "a.txt", "old_string": from, "new_string": "new" });
+    let calls = [("read_file", json!({ "path": "a.txt" })), ("edit_file", edit("saved"))];
+    let (said, outcome) = outputs(&workspace, &calls).await.remove(1);
+    assert!(outcome == Outcome::Failed && said.contains("did not write `a.txt`: it is read-only"), "{said}");
+    assert_eq!(text_of(&project, "a.txt"), "saved\n", "and nothing else is tried");
+    let (workspace, _) = edited(&project, Editor::default(), &[]);
+    assert_eq!(outputs(&workspace, &calls).await[1].1, Outcome::Done);
+    assert_eq!(text_of(&project, "a.txt"), "new\n", "an editor that only reads sees the change on the disk");
+}
