@@ -60,7 +60,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             return self.tell(id, {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}})
         if method is None:
             with waiting:
-                replied[id] = message["result"]
+                replied[id] = message.get("result")
                 waiting.notify_all()
             return self.say(202)
         if id is None:
