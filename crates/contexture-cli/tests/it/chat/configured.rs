@@ -195,8 +195,8 @@ fn tools_of_one_name_do_not_end_chat() {
 #[test]
 fn tools_of_a_server_over_http_are_called_with_its_token() {
     let place = place();
-    let mut server = bare_program();
-    server.args(["mcp", "--store", "m.db", "--listen", "127.0.0.1:0"]).current_dir(place.path());
+    let mut server = bare_program(place.path());
+    server.args(["mcp", "--store", "m.db", "--listen", "127.0.0.1:0"]);
     let mut server = server.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(server.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     let url = lines.next().expect("an address").trim_start_matches("listening on ").to_owned();
@@ -215,22 +215,12 @@ fn tools_of_a_server_over_http_are_called_with_its_token() {
         ),
     );
     let arguments = ["--print", "--yes", "--url", &provider.url, "--model", "m", "keep it"];
-    let said = run(
-        {
-            let mut chat = configured(place.path(), &arguments);
-            chat.env("TEA_POT", &token);
-            chat
-        },
-        "",
-    );
-    let refused = run(
-        {
-            let mut chat = configured(place.path(), &arguments);
-            chat.env("TEA_POT", "wrong");
-            chat
-        },
-        "",
-    );
+    let with = |token: &str| {
+        let mut chat = configured(place.path(), &arguments);
+        chat.env("TEA_POT", token);
+        run(chat, "")
+    };
+    let (said, refused) = (with(&token), with("wrong"));
     // It may have ended by itself.
     let _ = server.kill();
     let _ = server.wait();
