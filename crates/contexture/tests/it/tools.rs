@@ -892,10 +892,9 @@ async fn a_hostile_server_asks_only_while_it_is_called_and_one_thing_at_a_time()
     assert!(outputs[1].contains("told more than 1048576 bytes again"), "{}", outputs[1]);
     assert!(outputs[2].contains("more than 8 things at once"), "{}", outputs[2]);
     assert!(outputs[3].contains("early"), "the server is still used: {}", outputs[3]);
-    let told = host.0.lock().unwrap();
+    let told = std::mem::take(&mut *host.0.lock().unwrap());
     assert_eq!(told.len(), 1_000, "only progress of the call that runs is told");
     assert!(told.iter().all(|progress| format!("{progress:?}").len() < 5_000), "and not at length");
-    drop(told);
     assert_eq!(start("endless").await.unwrap().tools().count(), 100);
     let wide = start("wide").await.unwrap_err().to_string();
     assert_eq!(wide, "the MCP server `rude` sent more than 4 MB of tools");
