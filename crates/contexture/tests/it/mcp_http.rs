@@ -14,7 +14,7 @@ use serde_json::json;
 /// every message that it gets with the headers of the protocol.
 const SERVER: &str = r#"
 import http.server, json, sys, threading
-replied = {}
+replied, apart = {}, []
 waiting = threading.Condition()
 class Server(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -38,6 +38,13 @@ class Server(http.server.BaseHTTPRequestHandler):
     def event(self, message):
         self.wfile.write(("event: message\r\ndata: " + json.dumps(message) + "\r\n\r\n").encode())
         self.wfile.flush()
+    def do_GET(self):
+        if self.path != "/old" or self.headers.get("mcp-session-id") != "s-1":
+            return self.say(405)
+        self.events()
+        with waiting:
+            while waiting.wait_for(lambda: apart, 10):
+                self.event(apart.pop())
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         method, id, params = message.get("method"), message.get("id"), message.get("params", {})
@@ -66,7 +73,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         if id is None:
             return self.say(202)
         if method == "tools/list":
-            tools = ["add", "ask", "slow", "huge", "huge_event", "silent", "text", "stranger", "refused"]
+            tools = ["add", "ask", "ask_apart", "slow", "huge", "huge_event", "silent", "text", "stranger", "refused"]
             return self.tell(id, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in tools]})
         name, text = params["name"], lambda text: {"content": [{"type": "text", "text": text}]}
         if name == "add":
@@ -87,6 +94,14 @@ class Server(http.server.BaseHTTPRequestHandler):
             with waiting:
                 waiting.wait_for(lambda: "q-1" in replied, 10)
             self.event({"jsonrpc": "2.0", "id": id, "result": text(json.dumps(replied["q-1"]))})
+        elif name == "ask_apart":
+            form = {"type": "object", "properties": {"n": {"type": "integer"}}}
+            ask = {"message": "How many?", "requestedSchema": form}
+            with waiting:
+                apart.append({"jsonrpc": "2.0", "id": "q-3", "method": "elicitation/create", "params": ask})
+                waiting.notify_all()
+                waiting.wait_for(lambda: "q-3" in replied, 10)
+            self.tell(id, text("apart " + replied.get("q-3", {}).get("action", "nothing")))
         elif name == "slow":
             self.events()
             try:
@@ -219,7 +234,8 @@ async fn a_server_with_sessions_is_told_its_session_and_may_ask() {
     let (rig, host) = (Rig::start(), Arc::new(Says::default()));
     let server = McpServer::connect("far", &rig.address("old"), host.clone()).await.unwrap();
     assert!(!server.is_stateless());
-    assert_eq!(outputs(&server, &["add", "ask"]).await, ["3", r#"{"action": "accept", "content": {"n": 3}}"#]);
+    let expected = ["3", r#"{"action": "accept", "content": {"n": 3}}"#, "apart accept"];
+    assert_eq!(outputs(&server, &["add", "ask", "ask_apart"]).await, expected);
     // What is not offered is refused, on a request of its own.
     let refused = rig.wait(|got| got[1]["id"] == "q-2").await;
     assert_eq!(refused[1]["error"]["code"], -32601);

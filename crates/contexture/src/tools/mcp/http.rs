@@ -1,4 +1,5 @@
 //! Servers over HTTP: every message is a POST of its own, and what the server says comes with the response to it.
+//! Servers with a handshake may also say something by themselves, in the response to a GET.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most bytes of all events of one response.
 const MAX_STREAM_BYTES: usize = 64 << 20;
+
+/// Where the stream of what a server says by itself is among the open requests, whose ids begin with 1.
+const LISTENING: u64 = 0;
 
 /// The code of a request that has no response of the protocol.
 const NO_RESPONSE: i64 = -32000;
@@ -111,11 +115,32 @@ impl Poster {
                     self.open().insert(id, posting.abort_handle());
                     self.open().retain(|_, handle| !handle.is_finished());
                 }
-                // What becomes of it is not known over pipes either.
-                None => drop(tokio::time::timeout(PATIENCE, self.post(&message)).await),
+                None => {
+                    // What becomes of it is not known over pipes either.
+                    drop(tokio::time::timeout(PATIENCE, self.post(&message)).await);
+                    if message["method"] == "notifications/initialized" {
+                        self.listen();
+                    }
+                }
             }
         }
         self.open().drain().for_each(|(_, handle)| handle.abort());
+    }
+
+    /// Listens to what a server with a handshake says by itself, if it offers that: some ask the user there.
+    fn listen(self: &Arc<Self>) {
+        let this = self.clone();
+        let listening = tokio::spawn(async move {
+            let request = this.http.get(this.url.clone()).header(ACCEPT, "text/event-stream");
+            let Ok(request) = this.said(request, &Value::Null) else { return };
+            if let Ok(response) = request.send().await
+                && is_events(&response)
+            {
+                // What breaks off is not resumed.
+                let _ = this.take_events(response).await;
+            }
+        });
+        self.open().insert(LISTENING, listening.abort_handle());
     }
 
     /// Posts a request. If there is no response to it, whoever waits is told why.
@@ -140,11 +165,10 @@ impl Poster {
             // It is set once: there is one handshake.
             let _ = self.session.set(session.clone());
         }
-        let status = response.status();
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if status.is_success() && kind.trim_start().starts_with("text/event-stream") {
+        if is_events(&response) {
             return self.take_events(response).await;
         }
+        let status = response.status();
         let body = whole(response).await?;
         // Refusals are messages too, of which some do not say what they refuse.
         let said = serde_json::from_slice::<Value>(&body).unwrap_or_default();
@@ -202,6 +226,12 @@ impl Poster {
         }
         parser.finish(&mut take)
     }
+}
+
+/// Whether a response is a stream of messages.
+fn is_events(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    response.status().is_success() && kind.trim_start().starts_with("text/event-stream")
 }
 
 fn is_cancelling(message: &Value) -> bool {
