@@ -1,11 +1,17 @@
-"""`contexture chat` with servers that were made with the official libraries, in a terminal, with a scripted model."""
+"""`contexture chat` with servers that were made with the official libraries, in a terminal, with a scripted model.
 
+    chat.py PROGRAM COMMAND [ARGUMENT]…          the server over pipes
+    chat.py PROGRAM --http COMMAND [ARGUMENT]…   the server over HTTP, which is started with `http PORT`
+"""
+
+import atexit
 import http.server
 import json
 import os
 import pty
 import re
 import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +19,7 @@ import threading
 import time
 
 PROGRAM, SERVER = sys.argv[1], sys.argv[2:]
+IS_HTTP = SERVER[0] == "--http"
 CALLS = [("add", {"a": 2, "b": 3}), ("slowly", {}), ("fail", {}), ("order", {})]
 OUTPUTS = []
 
@@ -43,22 +50,43 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
+def started():
+    """Starts a server over HTTP, which ends with this program; returns its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([*SERVER[1:], "http", str(port)], stderr=subprocess.DEVNULL)
+    atexit.register(process.kill)
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return f"http://127.0.0.1:{port}/mcp"
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server does not listen")
+
+
 def run(url, directory):
     config = f"{directory}/home/contexture/config.toml"
     os.makedirs(os.path.dirname(config))
-    args = json.dumps(SERVER[1:])
+    if IS_HTTP:
+        entry = f'url = "{started()}"\ntoken_env = "COUNTERPART_TOKEN"\n'
+    else:
+        entry = f'command = "{SERVER[0]}"\nargs = {json.dumps(SERVER[1:])}\n'
     with open(config, "w") as file:
-        file.write(f'[[mcp]]\nname = "counterpart"\ncommand = "{SERVER[0]}"\nargs = {args}\n')
+        file.write(f'[[mcp]]\nname = "counterpart"\n{entry}')
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(directory)
         os.environ["XDG_CONFIG_HOME"] = f"{directory}/home"
         os.environ["TERM"] = "xterm"
+        os.environ["COUNTERPART_TOKEN"] = "made-up"
         os.execv(PROGRAM, [PROGRAM, "chat", "--url", url, "--model", "m", "--store", f"{directory}/c.db", "go"])
     seen, said, until = "", 0, time.monotonic() + 60
     # What is waited for, and what is typed then.
     steps = [(r"call counterpart/add\? .*: $", "a"), (r"Cups .*Esc for no: $", "two\r")]
-    steps += [(r"two\s+a whole number\s+Cups .*no: $", "2\r"), (r"Kind .*no: $", "oolong\r"), (r"all done", "\x04\x04")]
+    steps += [(r"two\s+a whole number\s+Cups .*no: $", "2\r"), (r"Kind .*no: $", "oolong\r"), (r"all done", "")]
     while time.monotonic() < until:
         if select.select([terminal], [], [], 0.2)[0]:
             try:
@@ -72,6 +100,9 @@ def run(url, directory):
         if said < len(steps) and re.search(steps[said][0], plain, re.IGNORECASE):
             os.write(terminal, steps[said][1].encode())
             said += 1
+        if said == len(steps):
+            # What is typed before the turn is over is not taken for the end.
+            os.write(terminal, b"\x04")
     os.close(terminal)
     os.waitpid(pid, 0)
     assert said == len(steps), (said, plain)

@@ -1,6 +1,7 @@
 """The official Python client against `contexture mcp`: over standard input and output and over HTTP, in each revision."""
 
 import asyncio
+import itertools
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM = sys.argv[1]
+NUMBERS = itertools.count()
 
 
 async def talk(client, expected):
@@ -24,11 +26,13 @@ async def talk(client, expected):
     async def progress(done, total, message):
         seen.append((done, total, message))
 
-    path = f"/memories/{expected}.md"
+    path = f"/memories/{next(NUMBERS)}.md"
     made = await client.call_tool(
         "memory_create", {"path": path, "file_text": "Ada likes oolong.\n"}, progress_callback=progress
     )
     assert not made.is_error, made
+    again = await client.call_tool("memory_create", {"path": path, "file_text": "x"})
+    assert again.is_error and "already exists" in again.content[0].text, again
     assert seen == [(0, 1, "memory_create")], seen
     shown = await client.call_tool("memory_view", {"path": path})
     assert "oolong" in shown.content[0].text, shown

@@ -25,6 +25,13 @@ const turns = {
   ],
   "wait": [["execute_bash", { command: "touch waiting; sleep 600" }], "never"],
   "go on": ["Going on."],
+  "open files": [
+    ["read_file", { path: "a.txt" }],
+    ["edit_file", { path: "a.txt", old_string: "not saved", new_string: "changed" }],
+    ["write_file", { path: "made.txt", content: "new\n" }],
+    ["write_file", { path: "locked.txt", content: "new\n" }],
+    "Changed.",
+  ],
 };
 const model = createServer((request, response) => {
   let body = "";
@@ -51,6 +58,9 @@ const agent = spawn(program, ["chat", "--acp", "--url", url, "--model", "m", "--
 });
 const updates = [];
 const asked = [];
+// What the editor has open and has not saved, and what it was told to write.
+const open = {};
+const written = {};
 const app = acp
   .client({ name: "counterpart" })
   .onNotification(acp.methods.client.session.update, ({ params }) => updates.push(params.update))
@@ -59,6 +69,16 @@ const app = acp
     const wanted = params.toolCall.title.includes("never") ? "reject_once" : "allow_once";
     const optionId = params.options.find((option) => option.kind === wanted).optionId;
     return { outcome: { outcome: "selected", optionId } };
+  })
+  .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => {
+    const content = open[params.path] ?? (existsSync(params.path) ? readFileSync(params.path, "utf8") : undefined);
+    if (content === undefined) throw acp.RequestError.resourceNotFound(params.path);
+    return { content };
+  })
+  .onRequest(acp.methods.client.fs.writeTextFile, ({ params }) => {
+    if (params.path.endsWith("locked.txt")) throw acp.RequestError.invalidParams(undefined, "it is locked");
+    written[params.path] = open[params.path] = params.content;
+    return {};
   });
 const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
 const text = (text) => [{ type: "text", text }];
@@ -108,6 +128,19 @@ await app.connectWith(stream, async (ctx) => {
   assert.equal(more.stopReason, "end_turn");
   assert.equal(said("agent_message_chunk"), "Going on.");
   console.log("ok load");
+
+  assert.deepEqual(written, {}, "an editor that does not say that it writes files is not asked to");
+  const fs = { readTextFile: true, writeTextFile: true };
+  await request(acp.methods.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: { fs } });
+  open[join(directory, "a.txt")] = "not saved\n";
+  const files = await request(acp.methods.agent.session.new, { cwd: directory, mcpServers: [] });
+  updates.length = 0;
+  await request(acp.methods.agent.session.prompt, { sessionId: files.sessionId, prompt: text("open files") });
+  assert(JSON.stringify(kinds("tool_call_update")).includes("it is locked"), "the model is told why");
+  assert.deepEqual(written, { [join(directory, "a.txt")]: "changed\n", [join(directory, "made.txt")]: "new\n" });
+  assert.equal(readFileSync(join(directory, "a.txt"), "utf8"), "two\n", "saving is the editor's");
+  assert(!existsSync(join(directory, "made.txt")) && !existsSync(join(directory, "locked.txt")));
+  console.log("ok files that are not saved");
 
   await assert.rejects(request(acp.methods.agent.session.new, { cwd: "relative", mcpServers: [] }));
   await assert.rejects(request(acp.methods.agent.session.new, { cwd: "/nowhere/at/all", mcpServers: [] }));

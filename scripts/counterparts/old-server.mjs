@@ -1,6 +1,10 @@
-// A server made with the first line of the official TypeScript library, which begins with a handshake.
+// A server made with the first line of the official TypeScript library, which begins with a handshake: `http PORT`, with a
+// session, or over pipes.
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { z } from "zod";
 
 const text = (text) => ({ content: [{ type: "text", text }] });
@@ -26,4 +30,13 @@ server.registerTool("slowly", { description: "Says how far it is." }, async ({ _
 server.registerTool("fail", { description: "Fails." }, async () => {
   throw new Error("this always fails");
 });
-await server.connect(new StdioServerTransport());
+if (process.argv[2] === "http") {
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
+  await server.connect(transport);
+  createServer((request, response) => transport.handleRequest(request, response)).listen(
+    Number(process.argv[3]),
+    "127.0.0.1",
+  );
+} else {
+  await server.connect(new StdioServerTransport());
+}

@@ -1,11 +1,14 @@
-// A server made with the second line of the official TypeScript library, for the client of `contexture chat`.
-import { McpServer, acceptedContent, inputRequired } from "@modelcontextprotocol/server";
+// A server made with the second line of the official TypeScript library, for the client of `contexture chat`: `http PORT`,
+// or over pipes.
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { McpServer, acceptedContent, createMcpHandler, inputRequired } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
 const text = (text) => ({ content: [{ type: "text", text }] });
 
-serveStdio(() => {
+const make = () => {
   const server = new McpServer({ name: "counterpart", version: "1.0.0" });
   const numbers = z.object({ a: z.number(), b: z.number() });
   server.registerTool(
@@ -35,4 +38,17 @@ serveStdio(() => {
     throw new Error("this always fails");
   });
   return server;
-});
+};
+if (process.argv[2] === "http") {
+  const handler = createMcpHandler(make);
+  createServer(async (request, response) => {
+    const body = request.method === "POST" ? Readable.toWeb(request) : undefined;
+    const init = { method: request.method, headers: request.headers, body, duplex: "half" };
+    const said = await handler.fetch(new Request(`http://${request.headers.host}${request.url}`, init));
+    response.writeHead(said.status, Object.fromEntries(said.headers));
+    if (said.body) Readable.fromWeb(said.body).pipe(response);
+    else response.end();
+  }).listen(Number(process.argv[3]), "127.0.0.1");
+} else {
+  serveStdio(make);
+}

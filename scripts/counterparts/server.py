@@ -1,6 +1,7 @@
-"""A server made with the official Python library, for the client of `contexture chat`."""
+"""A server made with the official Python library, for the client of `contexture chat`: `http PORT`, or over pipes."""
 
 import asyncio
+import sys
 from typing import Annotated
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -51,4 +52,7 @@ def fail() -> str:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[1:2] == ["http"]:
+        server.run("streamable-http", port=int(sys.argv[2]))
+    else:
+        server.run("stdio")

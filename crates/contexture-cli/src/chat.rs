@@ -135,7 +135,8 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
             (false, false) => Permission::Ask,
         };
         let (store, path) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
-        let opening = Opening { store, path, directory, config, endpoint, permission, servers: Vec::new() };
+        let opening =
+            Opening { store, path, directory, config, endpoint, permission, servers: Vec::new(), files: None };
         let thread = match (&chat.thread, chat.goes_on) {
             (Some(id), _) => session::Thread::Named(id.clone()),
             (None, true) => session::Thread::Newest,
@@ -167,14 +168,14 @@ struct Opener {
 
 impl acp::Open for Opener {
     async fn open(&self, wanted_session: acp::Wanted) -> Result<Session, Failure> {
-        let acp::Wanted { directory, thread, servers } = wanted_session;
+        let acp::Wanted { directory, thread, servers, files } = wanted_session;
         let opened = directory.canonicalize();
         let directory = opened.map_err(|error| Failure::usage(format!("open `{}`: {error}", directory.display())))?;
         let config = self.chat.config.load(Command::Chat, &directory)?;
         let endpoint = endpoint::find(&wanted(&self.chat, &config)).await?;
         let permission = if self.chat.yes { Permission::Everything } else { Permission::Ask };
         let (store, path) = place::open(self.chat.store.as_deref())?;
-        let opening = Opening { store, path, directory, config, endpoint, permission, servers };
+        let opening = Opening { store, path, directory, config, endpoint, permission, servers, files };
         Session::open(opening, thread.map_or(session::Thread::New, session::Thread::Named)).await
     }
 }

@@ -64,6 +64,7 @@ impl Gateway {
             // Nobody reads the files of another.
             options.directory = None;
         }
+        options.memory = options.memory.map(|memory| memory.watched_by(options.watchers.clone()));
         let options = Arc::new(options);
         let secrets: Vec<&str> = options.watchers.iter().filter_map(|watcher| watcher.secret()).collect();
         let access = Arc::new(Access::new(options.keys.clone(), &secrets));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use contexture::fold::Pins;
@@ -39,6 +40,39 @@ pub trait Watcher: Send + Sync {
 
     /// Called when the response to a request has ended, after `sending` has returned for it.
     fn finished(&self, number: u64, record: &RequestRecord);
+
+    /// Called after an operation on the memory, for a request that has not ended or has just ended.
+    fn remembered(&self, operation: &MemoryOperation<'_>) {
+        let _ = operation;
+    }
+}
+
+/// Something that was done with the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryOperation<'a> {
+    /// What was done.
+    pub act: MemoryAct,
+    /// The conversation for which it was done.
+    pub conversation: &'a str,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// How many passages and facts were found, or were to be written.
+    pub records: usize,
+    /// How it failed, if it did, in a word.
+    pub failure: Option<&'static str>,
+}
+
+/// What is done with a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryAct {
+    /// It is searched.
+    Search,
+    /// Passages are added to it.
+    Create,
+    /// Facts are added, which may supersede others.
+    Upsert,
 }
 
 /// A gateway that has started.

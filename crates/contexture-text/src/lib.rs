@@ -16,6 +16,7 @@ pub mod search;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod front_matter;
+pub mod yaml;
 pub mod packed;
 pub mod revised;
 pub mod state_version;

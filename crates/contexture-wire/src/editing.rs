@@ -30,7 +30,7 @@ const THOUGHTS: &str = "clear_thinking";
 /// The type of blocks and items into which a provider compacts the past.
 const COMPACTION: &str = "compaction";
 
-/// Most edits of one response that are kept.
+/// Most edits of one response that are kept, and most fields of one request that are taken out.
 const MOST_EDITS: usize = 16;
 
 /// An edit that a provider made.
@@ -76,6 +76,19 @@ impl Request<'_> {
 /// assert_eq!(without_edits(Format::Messages, r#"{"messages":[]}"#), None);
 /// ```
 pub fn without_edits(format: Format, body: &str) -> Option<String> {
+    let mut edited = without_first(format, body)?;
+    // A name that is there more than once is taken out as often, but nobody writes it without end.
+    for _ in 1..MOST_EDITS {
+        match without_first(format, &edited) {
+            Some(less) => edited = less,
+            None => break,
+        }
+    }
+    Some(edited)
+}
+
+/// A request without one field that asks for edits.
+fn without_first(format: Format, body: &str) -> Option<String> {
     let request = Request::parse(format, body).ok()?;
     if !request.asks_for_edits() {
         return None;
@@ -87,9 +100,7 @@ pub fn without_edits(format: Format, body: &str) -> Option<String> {
         Harmless::Some(kept) => (value, kept),
         Harmless::All | Harmless::Nothing => (with_name(body, value)?, String::new()),
     };
-    let edited = format!("{}{with}{}", &body[..range.start], &body[range.end..]);
-    // A name that is there twice is taken out twice.
-    without_edits(format, &edited).or(Some(edited))
+    Some(format!("{}{with}{}", &body[..range.start], &body[range.end..]))
 }
 
 /// What of the field may stay beside folds.
@@ -260,6 +271,14 @@ mod tests {
             r#"{"messages":[],"context_management":{"a":1,"edits":[{"type":"clear_thinking_1", "keep":2}]}}"#,
         );
         check(r#"{"context_management":["x"],"messages":[],"context_management":["y"]}"#, r#"{"messages":[]}"#);
+    }
+
+    /// A body that is nothing but the field neither takes for ever nor all of the stack.
+    #[test]
+    fn a_name_without_end_is_taken_out_some_times() {
+        let body = format!(r#"{{{}"messages":[]}}"#, r#""context_management":["x"],"#.repeat(100_000));
+        let less = without_edits(Format::Messages, &body).unwrap();
+        assert_eq!(body.len() - less.len(), 16 * r#""context_management":["x"],"#.len());
     }
 
     #[test]

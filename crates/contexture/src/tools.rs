@@ -26,6 +26,7 @@ mod nearest;
 mod edit_file;
 mod list_files;
 mod search_files;
+mod open_files;
 mod output;
 mod execute_bash;
 mod toolset;
@@ -35,7 +36,10 @@ pub use approve::{AllowAll, Approval, Approve, NoCommands, ToolAction};
 pub use edit_file::EditFile;
 pub use execute_bash::ExecuteBash;
 pub use list_files::ListFiles;
+#[cfg(feature = "client")]
+pub use mcp::McpAddress;
 pub use mcp::{McpError, McpField, McpFieldKind, McpHost, McpProgress, McpQuestion, McpReply, McpServer, McpTool};
+pub use open_files::OpenFiles;
 pub use read_file::ReadFile;
 pub use search_files::SearchFiles;
 pub use workspace::{FileChange, Workspace};

@@ -2,6 +2,7 @@
 //! output.
 
 mod editor_call;
+mod editor_files;
 mod relay;
 mod updates;
 
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::lines::{Line, next_line};
 use crate::settings::keys::McpEntry;
 use editor_call::Editor;
+pub(super) use editor_files::EditorFiles;
 
 /// The version of the protocol.
 const VERSION: u64 = 1;
@@ -49,6 +51,8 @@ pub(super) struct Wanted {
     pub(super) thread: Option<String>,
     /// Servers that the editor brings.
     pub(super) servers: Vec<McpEntry>,
+    /// Files as the editor has them.
+    pub(super) files: Option<EditorFiles>,
 }
 
 /// Opens the session of a thread.
@@ -82,7 +86,8 @@ pub(super) async fn serve(open: impl Open + 'static) -> Result<(), Failure> {
             }
         }
     });
-    let agent = Rc::new(Agent { open, editor: Editor::new(), sessions: RefCell::default() });
+    let (capabilities, sessions) = Default::default();
+    let agent = Rc::new(Agent { open, editor: Editor::new(), capabilities, sessions });
     LocalSet::new()
         .run_until(async move {
             while let Some(line) = lines.recv().await {
@@ -106,6 +111,8 @@ impl Handle {
 struct Agent<O> {
     open: O,
     editor: Editor,
+    /// What the editor says that it can do.
+    capabilities: RefCell<Value>,
     sessions: RefCell<HashMap<String, Handle>>,
 }
 
@@ -145,15 +152,19 @@ impl<O: Open + 'static> Agent<O> {
 
     async fn respond(self: Rc<Self>, method: &str, params: &Value) -> Result<Value, Refusal> {
         match method {
-            "initialize" => Ok(json!({
-                "protocolVersion": VERSION,
-                "agentCapabilities": {
-                    "loadSession": true,
-                    "promptCapabilities": { "embeddedContext": true },
-                },
-                "agentInfo": { "name": "contexture", "title": "Contexture", "version": env!("CARGO_PKG_VERSION") },
-                "authMethods": [],
-            })),
+            "initialize" => {
+                *self.capabilities.borrow_mut() = params["clientCapabilities"].clone();
+                Ok(json!({
+                    "protocolVersion": VERSION,
+                    "agentCapabilities": {
+                        "loadSession": true,
+                        "promptCapabilities": { "embeddedContext": true },
+                        "mcpCapabilities": { "http": true, "sse": false },
+                    },
+                    "agentInfo": { "name": "contexture", "title": "Contexture", "version": env!("CARGO_PKG_VERSION") },
+                    "authMethods": [],
+                }))
+            }
             "session/new" => self.begin(params, None).await.map(|id| json!({ "sessionId": id })),
             "session/load" => {
                 let id = text_of(params, "sessionId")?;
@@ -181,16 +192,20 @@ impl<O: Open + 'static> Agent<O> {
             return Err((INVALID_PARAMS, "`cwd` must be an absolute path".to_owned()));
         }
         let is_loaded = thread.is_some();
-        let wanted = Wanted { directory, thread, servers: servers(&params["mcpServers"])? };
+        let (files, asked) = EditorFiles::of(&self.capabilities.borrow()).unzip();
+        let wanted = Wanted { directory, thread, servers: servers(&params["mcpServers"])?, files };
         let session = self.open.open(wanted).await.map_err(|failure| (FAILED, failure.sentence().to_owned()))?;
         let id = session.thread();
         let running = Rc::default();
-        let (prompts, asked) = mpsc::channel(1);
+        if let Some(asked) = asked {
+            tokio::task::spawn_local(editor_files::pass_on(self.editor.clone(), id.clone(), asked));
+        }
+        let (prompts, prompted) = mpsc::channel(1);
         if is_loaded {
             updates::replay(session.execution.log().iter(), &id, &self.editor);
             updates::plan(&session, &id, &self.editor);
         }
-        let task = tokio::task::spawn_local(relay::run(session, self.editor.clone(), asked, Rc::clone(&running)));
+        let task = tokio::task::spawn_local(relay::run(session, self.editor.clone(), prompted, Rc::clone(&running)));
         self.sessions.borrow_mut().insert(id.clone(), Handle { prompts, running, task });
         Ok(id)
     }
@@ -222,19 +237,25 @@ fn text_of(params: &Value, name: &str) -> Result<String, Refusal> {
     text.map(str::to_owned).ok_or_else(|| (INVALID_PARAMS, format!("`{name}` is missing")))
 }
 
-/// The servers that an editor brings, of which only programs are started.
+/// The servers that an editor brings: programs, and those over HTTP.
 fn servers(list: &Value) -> Result<Vec<McpEntry>, Refusal> {
-    let invalid = |message: String| (INVALID_PARAMS, message);
+    let pairs = |list: &Value| -> Vec<(String, String)> {
+        let pair = |one: &Value| Some((one["name"].as_str()?.to_owned(), one["value"].as_str()?.to_owned()));
+        list.as_array().into_iter().flatten().filter_map(pair).collect()
+    };
     let server = |server: &Value| {
         let name = text_of(server, "name")?;
-        let Some(command) = server["command"].as_str() else {
-            return Err(invalid(format!("the MCP server `{name}` is no program")));
+        if server["type"] == "http" {
+            let (url, headers) = (Some(text_of(server, "url")?), pairs(&server["headers"]));
+            return Ok(McpEntry { name, url, headers, ..McpEntry::default() });
+        }
+        let Some(command) = server["command"].as_str().map(str::to_owned) else {
+            return Err((INVALID_PARAMS, format!("the MCP server `{name}` is neither a program nor over HTTP")));
         };
-        let texts =
-            |list: &Value| list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-        let variable = |entry: &Value| Some(format!("{}={}", entry["name"].as_str()?, entry["value"].as_str()?));
-        let env = server["env"].as_array().into_iter().flatten().filter_map(variable).collect();
-        Ok(McpEntry { name, command: command.to_owned(), args: texts(&server["args"]), env })
+        let texts = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let args = texts.map(str::to_owned).collect();
+        let env = pairs(&server["env"]).iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Ok(McpEntry { name, command, args, env, ..McpEntry::default() })
     };
     list.as_array().into_iter().flatten().map(server).collect()
 }

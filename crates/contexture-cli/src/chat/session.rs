@@ -12,10 +12,13 @@ use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steerin
 use contexture::prelude::*;
 use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tool::{Tool, wire_name};
-use contexture::tools::{EditFile, ExecuteBash, ListFiles, McpServer, ReadFile, SearchFiles, Workspace, WriteFile};
+use contexture::tools::{
+    EditFile, ExecuteBash, ListFiles, McpAddress, McpServer, ReadFile, SearchFiles, Workspace, WriteFile,
+};
 use contexture_inspect::InspectServer;
 use tokio::sync::mpsc;
 
+use super::acp::EditorFiles;
 use super::endpoint::Endpoint;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Gate, Permission};
@@ -24,7 +27,7 @@ use super::secrets::Secrets;
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
 use super::undo::Undo;
-use crate::environment::variables;
+use crate::environment::{variable, variables};
 use crate::failure::Failure;
 
 /// What the model is told if the configuration says nothing else.
@@ -52,6 +55,8 @@ pub(super) struct Opening {
     pub(super) permission: Permission,
     /// MCP servers besides those of the configuration.
     pub(super) servers: Vec<McpEntry>,
+    /// Files as an editor has them.
+    pub(super) files: Option<EditorFiles>,
 }
 
 /// Which thread is opened.
@@ -86,8 +91,9 @@ pub(super) struct Session {
 impl Session {
     /// Opens a thread with everything that was kept of it.
     pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
-        let Opening { store, path, directory, config, endpoint, permission, servers } = opening;
-        let Endpoint { client, key_variables } = endpoint;
+        let Opening { store, path, directory, config, endpoint, permission, servers, files } = opening;
+        let Endpoint { client, mut key_variables } = endpoint;
+        key_variables.extend(config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env));
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),
@@ -102,6 +108,10 @@ impl Session {
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
         let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
+        let workspace = match files {
+            Some(files) => workspace.with_open_files(Arc::new(files)),
+            None => workspace,
+        };
         let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
         let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
@@ -247,14 +257,20 @@ impl Servers<'_> {
         for entry in self.config.get(&keys::MCP).into_iter().chain(std::mem::take(&mut self.more)) {
             let variables = entry.env.iter().filter_map(|text| text.split_once('='));
             let environment = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
-            let (name, command) = (&entry.name, &entry.command);
+            let name = &entry.name;
             let host = ServerHost {
                 happenings: self.teller.happenings.clone(),
                 can_ask: self.gate.can_ask(),
                 progress: Tail::default(),
             };
-            let server =
-                McpServer::start_for(name, command, &entry.args, &environment, self.directory, Arc::new(host)).await;
+            let host = Arc::new(host);
+            let server = match address_of(&entry)? {
+                Some(address) => McpServer::connect(name, &address, host).await,
+                None => {
+                    let (command, directory) = (&entry.command, self.directory);
+                    McpServer::start_for(name, command, &entry.args, &environment, directory, host).await
+                }
+            };
             let server = server.map_err(|error| {
                 Failure::work(chain(&error))
                     .hint(format!("check [[mcp]] `{name}` in the configuration, or pass --no-config"))
@@ -282,6 +298,20 @@ impl Servers<'_> {
         // If nobody looks any more, the session is about to be dropped.
         let _ = self.teller.happenings.send(Happening::Fault(line));
     }
+}
+
+/// Where a server over HTTP is, with the token for it.
+fn address_of(entry: &McpEntry) -> Result<Option<McpAddress>, Failure> {
+    let Some(url) = entry.url.clone() else { return Ok(None) };
+    let mut headers = entry.headers.clone();
+    if let Some(name) = &entry.token_env {
+        let token = variable(name).ok_or_else(|| {
+            Failure::usage(format!("the variable `{name}` is not set"))
+                .hint(format!("[[mcp]] `{}` takes its token from it", entry.name))
+        })?;
+        headers.push(("authorization".to_owned(), format!("Bearer {}", token.trim())));
+    }
+    Ok(Some(McpAddress { url, headers }))
 }
 
 /// An error of the engine for people.

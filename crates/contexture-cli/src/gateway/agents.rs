@@ -1,15 +1,15 @@
 //! How agents are pointed at the gateway.
 
+mod own_files;
+
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::{env, process};
+use std::{env, fs, io, process};
 
 use contexture_gateway::Upstreams;
 use contexture_gateway::access::fresh_secret;
 use serde::Deserialize;
 
+use self::own_files::{OwnFiles, remove_left};
 use super::configured::{Source, Surroundings, path_of};
 use crate::failure::Failure;
 
@@ -82,6 +82,9 @@ pub(super) struct Install {
     /// Settings that are written unless they are there already.
     #[serde(default)]
     unless_set: BTreeMap<String, String>,
+    /// What makes other settings count than those that are written, if one of these says yes.
+    #[serde(default)]
+    not_when: Vec<Source>,
     /// Why it has no such settings.
     #[serde(default)]
     cannot: Option<String>,
@@ -91,6 +94,16 @@ pub(super) struct Install {
 }
 
 impl Install {
+    /// What makes other settings count than those that are written.
+    pub(super) fn otherwise(&self, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+        for source in &self.not_when {
+            if source.value(around)?.is_some_and(|value| is_yes(&value)) {
+                return Ok(Some(source.name()));
+            }
+        }
+        Ok(None)
+    }
+
     /// The settings to write, if `is_there` says which are there already.
     pub(super) fn wanted(&self, is_there: impl Fn(&str) -> bool) -> Vec<(&String, &String)> {
         let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
@@ -152,9 +165,15 @@ struct Address {
     upstream: Upstream,
     /// The first one that is set counts.
     from: Vec<Source>,
-    /// Where requests go if none is set, for an agent of a provider of its own.
+    /// Where requests go if none is set, for an agent of a provider of its own. `{region|default}` is the first of
+    /// `region` that is set, or the default.
     #[serde(default)]
     usual: Option<String>,
+    #[serde(default)]
+    region: Vec<Source>,
+    /// It counts only if one of these says yes; without them always.
+    #[serde(default)]
+    when: Vec<Source>,
 }
 
 /// Something that decides where requests go.
@@ -168,6 +187,9 @@ struct Choice {
     why: String,
     /// The first one that is set counts.
     from: Vec<Source>,
+    /// If one of these is set, every value is served.
+    #[serde(default)]
+    unless: Vec<Source>,
 }
 
 /// One of the gateway's upstreams.
@@ -253,13 +275,16 @@ impl Agent {
         }
         let (mut upstreams, mut is_beaten, mut is_known) = (usual, false, false);
         for address in &self.address {
+            if !address.counts(around)? {
+                continue;
+            }
             if let Some((source, url)) = first(&address.from, around)? {
                 check_url(source, &url)?;
                 address.upstream.set(&mut upstreams, &url);
                 is_beaten |= source.beats;
                 is_known = true;
-            } else if let Some(url) = &address.usual {
-                address.upstream.set(&mut upstreams, url);
+            } else if let Some(url) = address.usual_url(around)? {
+                address.upstream.set(&mut upstreams, &url);
             }
         }
         match &self.needs {
@@ -306,7 +331,7 @@ impl Agent {
             Some(start) => value.starts_with(start),
             None => value == *served,
         };
-        let is_any = choice.served.iter().any(is_served);
+        let is_any = choice.served.iter().any(is_served) || first(&choice.unless, around)?.is_some();
         Ok((!is_any).then(|| format!("`{}` has {} set to `{value}`, {}", self.name, source.name(), choice.why)))
     }
 
@@ -391,6 +416,34 @@ impl Agent {
     }
 }
 
+impl Address {
+    /// Whether the agent looks at it.
+    fn counts(&self, around: &Surroundings<'_>) -> Result<bool, Failure> {
+        Ok(self.when.is_empty() || first(&self.when, around)?.is_some_and(|(_, value)| is_yes(&value)))
+    }
+
+    fn usual_url(&self, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+        let Some(url) = self.usual.clone() else { return Ok(None) };
+        let Some((start, (default, end))) =
+            url.split_once("{region|").and_then(|(start, rest)| Some((start, rest.split_once('}')?)))
+        else {
+            return Ok(Some(url));
+        };
+        let region = match first(&self.region, around)? {
+            Some((source, region)) => {
+                check_region(source, &region)?;
+                region
+            }
+            None => default.to_owned(),
+        };
+        Ok(Some(format!("{start}{region}{end}")))
+    }
+}
+
+fn is_yes(value: &str) -> bool {
+    !matches!(value.trim().to_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
+}
+
 /// The first source that has a value.
 fn first<'a>(from: &'a [Source], around: &Surroundings<'_>) -> Result<Option<(&'a Source, String)>, Failure> {
     for source in from {
@@ -410,6 +463,15 @@ fn check_url(source: &Source, url: &str) -> Result<(), Failure> {
             Err(failure.hint("say where requests go with --upstream"))
         }
         false => Ok(()),
+    }
+}
+
+fn check_region(source: &Source, region: &str) -> Result<(), Failure> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match region.bytes().all(is_plain) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("{} is `{region}`, which is no region", source.name()))
+            .hint("say where requests go with --upstream")),
     }
 }
 
@@ -435,60 +497,6 @@ pub(super) struct Pointed {
     pub(super) arguments: Vec<String>,
     _files: OwnFiles,
 }
-
-/// Files of the gateway's own, which only this user can read, and which are deleted at the end.
-#[derive(Default)]
-struct OwnFiles(Vec<PathBuf>);
-
-impl OwnFiles {
-    fn make_directory(&mut self, path: &Path) -> io::Result<()> {
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        // One that is there already is somebody else's.
-        builder.create(path)?;
-        self.0.push(path.to_owned());
-        Ok(())
-    }
-
-    fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        self.0.push(path.to_owned());
-        file.write_all(text.as_bytes())
-    }
-}
-
-impl Drop for OwnFiles {
-    fn drop(&mut self) {
-        for path in self.0.iter().rev() {
-            // An error only leaves a file with a key that is worth nothing any more.
-            let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
-        }
-    }
-}
-
-/// Removes files of runs that were killed before they could do it themselves.
-#[cfg(unix)]
-fn remove_left(directory: &Path, name: &str) {
-    use rustix::process::{Pid, test_kill_process};
-    let Some((start, end)) = name.split_once("{id}") else { return };
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let found = entry.file_name();
-        let id = found.to_str().and_then(|found| found.strip_prefix(start)?.strip_suffix(end));
-        let pid = id.and_then(|id| id.split_once('-')?.0.parse().ok()).and_then(Pid::from_raw);
-        if pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH)) {
-            // If it stays, it holds a key that is worth nothing any more.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-#[cfg(not(unix))]
-fn remove_left(_: &Path, _: &str) {}
 
 /// All agents of the table.
 pub(super) fn known() -> Vec<Agent> {

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::flags::{self, GatewayFlags, web_address};
 use super::start::cannot_start;
-use super::telemetry::Telemetry;
+use super::telemetry;
 use crate::failure::Failure;
 use crate::settings::{Command, Config};
 
@@ -79,10 +79,10 @@ pub(super) async fn serve(flags: &GatewayFlags, upstream: Option<&str>, base: Op
         Some(url) => Upstreams::one(url),
         None => upstreams(&config, |name| env::var(name).ok())?,
     };
-    let telemetry = Telemetry::start()?;
+    let telemetry = telemetry::start()?;
     let directory = base.map(base_directory).transpose()?;
     let mut options = Options { directory, ..flags.options(&config, upstreams)? };
-    options.watchers.extend(telemetry.watcher());
+    options.watchers.extend(telemetry.watchers());
     let inspector = flags.inspector(&mut options).await?;
     ignore_terminal()?;
     let mut gateway = Gateway::start(LISTEN, options).await.map_err(cannot_start)?;

@@ -83,6 +83,10 @@ pub fn install(command: &Install) -> Result<(), Failure> {
     }
     let home = environment::variable("HOME").or_else(|| environment::variable("USERPROFILE")).unwrap_or_default();
     let around = Surroundings { variable: &environment::variable, directory: Path::new(&home), arguments: &[] };
+    if let Some(name) = row.otherwise(&around)? {
+        return Err(Failure::work(format!("`{}` cannot be installed: {name} is set", agent.name))
+            .hint(format!("start it with `contexture run {}`", agent.name)));
+    }
     let config = command.config.load(settings::Command::Serve, Path::new(&home))?;
     let upstreams = agent.destination(flags::upstreams(&config), &around)?.upstreams;
     let address = format!("127.0.0.1:{}", port(command.port)?);

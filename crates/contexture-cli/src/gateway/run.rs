@@ -16,7 +16,7 @@ use super::install::record::behind_installed;
 use super::print;
 use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
-use super::telemetry::Telemetry;
+use super::telemetry;
 use crate::failure::Failure;
 use crate::settings::GATEWAY_VARIABLE;
 
@@ -74,10 +74,10 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
         eprintln!("contexture: {hint}");
     }
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
-    let telemetry = Telemetry::start()?;
+    let telemetry = telemetry::start()?;
     let memory = command.flags.remembering(&config, Some(&here))?;
     let mut options = Options { directory, memory, ..command.flags.options(&config, upstreams)? };
-    options.watchers.extend(telemetry.watcher());
+    options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;
     for note in gateway.notes() {

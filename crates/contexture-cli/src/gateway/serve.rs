@@ -17,7 +17,7 @@ use super::print;
 use super::running::KeptNote;
 use super::start::cannot_start;
 use super::stopping::StopSignals;
-use super::telemetry::Telemetry;
+use super::telemetry;
 use crate::failure::Failure;
 
 /// Run a gateway without an agent, and print the variables to set
@@ -81,13 +81,13 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
         Some(record) => record.upstreams(),
         None => command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one),
     };
-    let telemetry = Telemetry::start()?;
+    let telemetry = telemetry::start()?;
     let own_keys = installed.as_ref().map(Record::keys).transpose()?;
     let kept = KeptKeys::read(own_keys.as_deref().or(command.keys.as_deref()))?;
     let options = command.flags.options(&config, upstreams)?;
     let memory = command.flags.remembering(&config, None)?;
     let mut options = Options { keys: kept.keys.clone(), is_supervised: true, memory, ..options };
-    options.watchers.extend(telemetry.watcher());
+    options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;
     let listen = installed.as_ref().map(|record| record.address.clone()).or_else(|| command.listen.clone());
     let listen = listen.unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));

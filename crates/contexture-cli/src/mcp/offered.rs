@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         memory(
             "create",
-            "Creates or replaces a file beneath /memories.",
+            "Creates a file beneath /memories that is not there yet.",
             json!({ "path": text, "file_text": text }),
             &["path", "file_text"],
         ),

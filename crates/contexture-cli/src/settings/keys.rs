@@ -472,7 +472,7 @@ keys! {
         example: r#"["AWS_PROFILE", "MY_TEAM_*"]"#,
     };
 
-    MCP: Vec<McpEntry> = "mcp", "A program that offers tools over the Model Context Protocol.", {
+    MCP: Vec<McpEntry> = "mcp", "A server that offers tools over the Model Context Protocol.", {
         kind: ValueKind::Entries(MCP_FIELDS),
         default: Fallback::Value(|| json!([])),
         check: check_mcp,
@@ -490,7 +490,9 @@ const MCP_FIELDS: &[Field] = &[
         is_required: true,
         says: "What its tools are named after: `name/tool`.",
     },
-    Field { name: "command", kind: ValueKind::Name, is_required: true, says: "The program." },
+    Field { name: "command", kind: ValueKind::Name, is_required: false, says: "The program." },
+    Field { name: "url", kind: ValueKind::Name, is_required: false, says: "Its address, if it is no program." },
+    Field { name: "token_env", kind: ValueKind::Name, is_required: false, says: "The variable with the token for it." },
     Field { name: "args", kind: ValueKind::Texts, is_required: false, says: "Its arguments." },
     Field { name: "env", kind: ValueKind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
 ];
@@ -631,14 +633,24 @@ pub enum ModelFormat {
     Gemini,
 }
 
-/// A program that offers tools over the Model Context Protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A server that offers tools over the Model Context Protocol: a program or an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpEntry {
     /// What its tools are named after.
     pub name: String,
     /// The program.
+    #[serde(default)]
     pub command: String,
+    /// The address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The variable with the token for the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_env: Option<String>,
+    /// Headers for the address, which only an editor sets.
+    #[serde(skip)]
+    pub headers: Vec<(String, String)>,
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
@@ -647,8 +659,13 @@ pub struct McpEntry {
     pub env: Vec<String>,
 }
 
-/// Every variable has a name and a value.
+/// It is a program or an address, and every variable has a name and a value.
 fn check_mcp(value: &Value) -> Result<(), String> {
+    match (value["command"].is_string(), value["url"].is_string()) {
+        (true, false) => {}
+        (false, true) => check_url(&value["url"]).map_err(|problem| format!("[[mcp]] has a `url` that {problem}"))?,
+        _ => return Err("[[mcp]] needs a `command` or a `url`, and not both".to_owned()),
+    }
     let variables = value["env"].as_array().into_iter().flatten().filter_map(Value::as_str);
     match variables.map(|text| text.split_once('=')).any(|pair| pair.is_none_or(|(name, _)| name.is_empty())) {
         true => Err("[[mcp]] has an `env` that is not a list of texts like `NAME=value`".to_owned()),

@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use crate::accept::collect::{MOST_BYTES, collected};
 use crate::accept::incoming::IncomingRequest;
 use crate::accept::refusal::{ErrorForm, refusal};
-use crate::account::cap::ReachedCap;
+use crate::account::cap::{ReachedCap, Spent, day_of};
 use crate::account::record::RequestRecord;
+use crate::account::spending::{Admission, CappedConversation};
 use crate::decide::prepared::PreparedRequest;
 use crate::shared::Shared;
 use crate::write::RecordPlace;
@@ -31,24 +32,32 @@ pub(crate) async fn by_day(
     Err(refused(shared, form, &reached, RequestRecord::default()))
 }
 
-/// The refusal of a request if the cap for its conversation is reached. What was decided about it is taken back.
-pub(crate) fn by_conversation(
+/// Lets a request be sent, or returns its refusal if a cap is reached. It waits if what is on its way may reach the cap.
+/// What was decided about a request that is refused is taken back.
+pub(crate) async fn admitted(
     shared: &Arc<Shared>,
     form: ErrorForm,
     incoming: &IncomingRequest,
     prepared: &PreparedRequest,
-) -> Option<Response<Body>> {
-    let conversation = prepared.conversation().filter(|_| !incoming.is_count)?;
-    let spent = conversation.state().billed().account().spent();
-    let reached = shared.spending.conversation_reached(spent)?;
+) -> Result<Option<Admission>, Response<Body>> {
+    if incoming.is_count {
+        return Ok(None);
+    }
+    let spent = || prepared.conversation().map_or(Spent::default(), |found| found.state().billed().account().spent());
+    let conversation = prepared.conversation().map(|found| CappedConversation { id: found.id(), spent: &spent });
+    let day = day_of(shared.decider.now_ms());
+    let reached = match shared.spending.admit(day, conversation, prepared.expected()).await {
+        Ok(admission) => return Ok(admission),
+        Err(reached) => reached,
+    };
     prepared.note_unsent();
     let record = RequestRecord {
-        conversation: Some(conversation.id().to_string()),
+        conversation: prepared.conversation().map(|found| found.id().to_string()),
         model: prepared.model_name().to_owned(),
         format: Some(incoming.format),
         ..RequestRecord::default()
     };
-    Some(refused(shared, form, &reached, record))
+    Err(refused(shared, form, &reached, record))
 }
 
 fn refused(shared: &Arc<Shared>, form: ErrorForm, reached: &ReachedCap, record: RequestRecord) -> Response<Body> {

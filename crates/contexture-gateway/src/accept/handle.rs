@@ -242,9 +242,13 @@ async fn model(
         None => decided(&shared, &incoming, received).await,
     };
     drop(turn);
-    if let Some(refused) = capped::by_conversation(&shared, route.format.into(), &incoming, &prepared) {
-        return refused;
-    }
+    let asked = Instant::now();
+    let admission = match capped::admitted(&shared, route.format.into(), &incoming, &prepared).await {
+        Ok(admission) => admission,
+        Err(refused) => return refused,
+    };
+    // Waiting is no work.
+    received += asked.elapsed();
     let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
     let timing = Timing { began, own: received.elapsed() };
     let target = Target { route, headers: headers::forwarded(&headers), coding };
@@ -255,7 +259,7 @@ async fn model(
     let passing = shared.decider.passing(&incoming, &prepared);
     let following = following(&shared, incoming, &prepared);
     let exchange = Exchange::new(shared, target, prepared, bodies, timing, (watched, begun, following));
-    exchange.remembering(passing).send().await
+    exchange.remembering(passing).admitted(admission).send().await
 }
 
 /// Counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.

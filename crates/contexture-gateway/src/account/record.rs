@@ -20,6 +20,9 @@ pub struct RequestRecord {
     pub time_ms: u64,
     /// Its format, if it called a model.
     pub format: Option<Format>,
+    /// The cloud through which it called the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<Cloud>,
     /// The requested model.
     pub model: String,
     /// Whether it only asked for a token count.
@@ -39,6 +42,9 @@ pub struct RequestRecord {
     pub decided: Vec<DecidedNote>,
     /// The usage that the provider reported, or that was simulated.
     pub usage: Option<Usage>,
+    /// What it is taken to have spent, by our own count of its input, if it was answered and the response did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreported: Option<Spent>,
     /// Whether its usage is that of a simulated provider, as for recordings.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_simulated: bool,
@@ -92,6 +98,18 @@ fn is_none_of_it(tokens: &u64) -> bool {
 
 fn is_free(cost: &f64) -> bool {
     *cost == 0.0
+}
+
+/// A cloud that has models of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cloud {
+    /// Amazon Bedrock.
+    Bedrock,
+    /// Google's Vertex AI.
+    Vertex,
+    /// Azure OpenAI.
+    Azure,
 }
 
 /// What kind of decision it is. It is stored as its name.
@@ -254,9 +272,9 @@ impl DecidedNote {
 }
 
 impl Spent {
-    /// What a request took. Nothing is known of one whose response did not say.
+    /// What a request took: as its response says, or by our own count if it does not.
     pub fn of(record: &RequestRecord) -> Self {
-        let Some(usage) = record.usage else { return Self::default() };
+        let Some(usage) = record.usage else { return record.unreported.unwrap_or_default() };
         let dollars = dollars_of(record).flatten().map(|(paid, _)| paid);
         let is_guess = record.price_from.as_ref().is_some_and(|from| from.is_guess());
         Self {

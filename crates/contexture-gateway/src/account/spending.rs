@@ -1,5 +1,6 @@
 //! What is spent by a gateway, and by others with the same store, and whether that reaches the cap.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +15,9 @@ const FRESH: Duration = Duration::from_secs(5);
 /// How long a request waits for the store, if nothing is known yet of the day.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a request waits for others that may reach the cap, before it is refused.
+const WAIT: Duration = Duration::from_secs(600);
+
 /// What is spent, against the cap.
 pub(crate) struct Spending {
     cap: Cap,
@@ -21,6 +25,10 @@ pub(crate) struct Spending {
     session: String,
     store: Option<Arc<dyn Store>>,
     sums: Mutex<Sums>,
+    /// What was sent, and what it is expected to take, until that is known.
+    under_way: Mutex<UnderWay>,
+    /// Notified when something of it has ended.
+    ended: tokio::sync::Notify,
     /// Taken by who reads the store.
     reading: tokio::sync::Mutex<()>,
     refused: AtomicU64,
@@ -38,11 +46,124 @@ struct Sums {
     dearest: Spent,
 }
 
+/// The requests that were sent and have not ended.
+#[derive(Default)]
+struct UnderWay {
+    last: u64,
+    requests: HashMap<u64, ExpectedRequest>,
+}
+
+struct ExpectedRequest {
+    conversation: Option<String>,
+    expected: Spent,
+}
+
+impl UnderWay {
+    /// What they are expected to take, of one conversation or of all; `None` if there is none.
+    fn expected(&self, conversation: Option<&str>) -> Option<Spent> {
+        let is_of =
+            |request: &&ExpectedRequest| conversation.is_none() || request.conversation.as_deref() == conversation;
+        self.requests.values().filter(is_of).map(|request| request.expected).reduce(Spent::and)
+    }
+}
+
+/// A request that may be sent. What it is expected to take counts until this is dropped.
+pub(crate) struct Admission {
+    spending: Arc<Spending>,
+    number: u64,
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.spending.under_way().requests.remove(&self.number);
+        self.spending.ended.notify_waiters();
+    }
+}
+
+/// A conversation whose cap counts too.
+pub(crate) struct CappedConversation<'a> {
+    pub(crate) id: &'a str,
+    /// What was spent in it by now.
+    pub(crate) spent: &'a (dyn Fn() -> Spent + Sync),
+}
+
 impl Spending {
     /// Nothing is spent yet by this run.
     pub(crate) fn new(cap: Cap, session: String, store: Option<Arc<dyn Store>>) -> Self {
-        let (reading, refused) = (tokio::sync::Mutex::default(), AtomicU64::new(0));
-        Self { cap, session, store, sums: Mutex::default(), reading, refused }
+        Self {
+            cap,
+            session,
+            store,
+            sums: Mutex::default(),
+            under_way: Mutex::default(),
+            ended: tokio::sync::Notify::new(),
+            reading: tokio::sync::Mutex::default(),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a request may be sent: what is spent, and what the requests that are on their way are expected to
+    /// take, is below the cap, or nothing is on its way.
+    ///
+    /// # Errors
+    /// The cap that is reached.
+    pub(crate) async fn admit(
+        self: &Arc<Self>,
+        day: u64,
+        conversation: Option<CappedConversation<'_>>,
+        expected: Spent,
+    ) -> Result<Option<Admission>, ReachedCap> {
+        if self.cap.is_none() {
+            return Ok(None);
+        }
+        let until = tokio::time::Instant::now() + WAIT;
+        loop {
+            // Before it is looked, so that nothing that ends meanwhile is missed.
+            let mut ended = std::pin::pin!(self.ended.notified());
+            ended.as_mut().enable();
+            let doubtful = match self.try_admit(day, conversation.as_ref(), expected)? {
+                Ok(admission) => return Ok(Some(admission)),
+                Err(doubtful) => doubtful,
+            };
+            if tokio::time::timeout_at(until, ended).await.is_err() {
+                return Err(doubtful);
+            }
+        }
+    }
+
+    /// Notes a request that may be sent. The inner error is the cap that may be reached by what is on its way.
+    fn try_admit(
+        self: &Arc<Self>,
+        day: u64,
+        conversation: Option<&CappedConversation<'_>>,
+        expected: Spent,
+    ) -> Result<Result<Admission, ReachedCap>, ReachedCap> {
+        let mut under_way = self.under_way();
+        let scopes = [
+            Some((CapScope::Day, self.cap.day, self.of_day(day), under_way.expected(None))),
+            conversation.map(|one| {
+                (CapScope::Conversation, self.cap.conversation, (one.spent)(), under_way.expected(Some(one.id)))
+            }),
+        ];
+        let mut doubtful = None;
+        for (scope, cap, spent, coming) in scopes.into_iter().flatten() {
+            if let Some(reached) = cap.reached(scope, spent) {
+                return Err(reached);
+            }
+            doubtful = doubtful.or(coming.and_then(|coming| cap.reached(scope, spent.and(coming))));
+        }
+        if let Some(doubtful) = doubtful {
+            return Ok(Err(doubtful));
+        }
+        under_way.last += 1;
+        let number = under_way.last;
+        let conversation = conversation.map(|one| one.id.to_owned());
+        under_way.requests.insert(number, ExpectedRequest { conversation, expected });
+        Ok(Ok(Admission { spending: self.clone(), number }))
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -75,11 +196,6 @@ impl Spending {
         }
         self.refresh(day_of(now_ms)).await;
         self.cap.day.reached(CapScope::Day, self.of_day(day_of(now_ms)))
-    }
-
-    /// The cap for a conversation, if it is reached with what was spent in it.
-    pub(crate) fn conversation_reached(&self, spent: Spent) -> Option<ReachedCap> {
-        self.cap.conversation.reached(CapScope::Conversation, spent)
     }
 
     /// Notes that a request was refused.

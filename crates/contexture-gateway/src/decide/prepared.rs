@@ -10,6 +10,7 @@ use super::outgoing::Outgoing;
 use super::reason::PassReason;
 use super::text_bytes::text_bytes;
 use crate::account::bill::{Account, Bill, SentRequest, billed_input};
+use crate::account::cap::Spent;
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
 use crate::conversation::Conversation;
@@ -204,6 +205,18 @@ impl PreparedRequest {
     /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
     pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
         [bill.sent, bill.came].map(|tokens| self.requested.known.model.dollars(tokens))
+    }
+
+    /// What its input is expected to take, by our own count and without the provider's cache.
+    pub fn expected(&self) -> Spent {
+        let tokens = self.tokens.sent;
+        let dollars = self.requested.known.model.dollars(tokens).map(|(input, _)| input * tokens as f64 / 1e6);
+        Spent {
+            dollars: dollars.unwrap_or(0.0),
+            tokens,
+            is_guessed: dollars.is_some(),
+            unpriced: u64::from(dollars.is_none()),
+        }
     }
 
     /// The name of the model as the client wrote it.

@@ -1,6 +1,7 @@
 //! What passes through the gateway is kept, after its response, in the background.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use contexture::item::{Item, Role};
@@ -10,6 +11,7 @@ use contexture::wire::{Format, Request, read};
 
 use super::memory::GatewayMemory;
 use crate::decide::compaction::compaction;
+use crate::watch::{MemoryAct, MemoryOperation};
 
 /// How a line of a person begins that is to be remembered.
 const REMEMBER: &str = "remember:";
@@ -98,14 +100,37 @@ impl PassingRequest {
             }
             passages = unknown;
         }
-        past.add(passages).await?;
+        let (began, count) = (Instant::now(), passages.len());
+        let added = past.add(passages).await;
+        self.tell_of(MemoryAct::Create, now_ms, began, count, added.is_err());
+        added?;
+        let (began, count, mut has_failed) = (Instant::now(), new.told.len(), false);
         for text in new.told {
             // What is refused, as an empty line, is no fault of the request's.
             if let Err(error) = self.memory.memory.tell(owner, &text, now_ms).await {
                 tracing::info!("`{REMEMBER}` was not followed: {error}");
+                has_failed = true;
             }
         }
+        self.tell_of(MemoryAct::Upsert, now_ms, began, count, has_failed);
         Ok(())
+    }
+
+    /// Tells watchers what was written, if there was anything to write.
+    fn tell_of(&self, act: MemoryAct, time_ms: u64, began: Instant, records: usize, has_failed: bool) {
+        if records == 0 {
+            return;
+        }
+        let failure = has_failed.then_some("_OTHER");
+        let took = began.elapsed();
+        self.memory.tell_of(&MemoryOperation {
+            act,
+            conversation: &self.conversation,
+            time_ms,
+            took,
+            records,
+            failure,
+        });
     }
 }
 

@@ -15,6 +15,7 @@ use contexture_text::spoken::spoken_text;
 
 use super::memory::GatewayMemory;
 use crate::account::record::{DecidedNote, DecisionKind};
+use crate::watch::{MemoryAct, MemoryOperation};
 
 /// How many bytes of what a person said are searched for; a log that was pasted after them is not.
 const MOST_ASKED_BYTES: usize = 2_000;
@@ -76,9 +77,23 @@ impl RecallRequest<'_> {
         let is_new = |passage: &Passage| passage.thread != self.conversation && !seen.has(passage);
         let is_new_fact = |fact: &Fact| !seen.says(&fact.text);
         let owners = self.memory.owners(self.key);
+        let began = Instant::now();
         let found = runtime.block_on(async {
             let search = self.memory.memory.search_where(&owners, query, &is_new, &is_new_fact);
             tokio::time::timeout(time, search).await
+        });
+        let (records, failure) = match &found {
+            Ok(Ok(answer)) => (answer.len(), None),
+            Ok(Err(_)) => (0, Some("_OTHER")),
+            Err(_) => (0, Some("timeout")),
+        };
+        self.memory.tell_of(&MemoryOperation {
+            act: MemoryAct::Search,
+            conversation: self.conversation,
+            time_ms: self.now_ms,
+            took: began.elapsed(),
+            records,
+            failure,
         });
         let answer = match found {
             Ok(Ok(answer)) => answer,

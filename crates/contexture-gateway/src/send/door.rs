@@ -10,6 +10,7 @@ use contexture::wire::Format;
 use contexture_core::percent::decoded_lossy;
 
 use crate::account::models::plain_name;
+use crate::account::record::Cloud;
 
 /// What a path says about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct Door {
     pub(super) model: Option<String>,
     /// Whether it only asks for a token count.
     pub(super) is_count: bool,
+    /// Whose door it is.
+    pub(super) cloud: Option<Cloud>,
 }
 
 impl Door {
@@ -31,25 +34,26 @@ impl Door {
                 let id = decoded_lossy(id);
                 // Profiles may have any name; then nothing is known of the body.
                 let is_anthropic = id.contains("anthropic.") || id.contains("claude");
-                Some(Self::new(is_anthropic.then_some(Format::Messages), &id, false))
+                Some(Self::new(Cloud::Bedrock, is_anthropic.then_some(Format::Messages), &id, false))
             }
             [.., "publishers", "anthropic", "models", call] => {
                 let (name, method) = call.rsplit_once(':')?;
                 let is_read = matches!(method, "rawPredict" | "streamRawPredict");
                 let is_count = name == "count-tokens";
                 let name = decoded_lossy(name);
-                Some(Self::new(is_read.then_some(Format::Messages), if is_count { "" } else { &name }, is_count))
+                let name = if is_count { "" } else { &name };
+                Some(Self::new(Cloud::Vertex, is_read.then_some(Format::Messages), name, is_count))
             }
             [.., "deployments", name, "chat", "completions"] => {
-                Some(Self::new(Some(Format::Chat), &decoded_lossy(name), false))
+                Some(Self::new(Cloud::Azure, Some(Format::Chat), &decoded_lossy(name), false))
             }
             _ => None,
         }
     }
 
-    fn new(format: Option<Format>, model: &str, is_count: bool) -> Self {
+    fn new(cloud: Cloud, format: Option<Format>, model: &str, is_count: bool) -> Self {
         let model = Some(plain_name(model)).filter(|name| !name.is_empty());
-        Self { format, model, is_count }
+        Self { format, model, is_count, cloud: Some(cloud) }
     }
 }
 
@@ -60,7 +64,12 @@ mod tests {
     #[track_caller]
     fn check(path: &str, format: Option<Format>, model: &str, is_count: bool) {
         let model = Some(model.to_owned()).filter(|model| !model.is_empty());
-        assert_eq!(Door::of(path), Some(Door { format, model, is_count }), "{path}");
+        let cloud = match path {
+            path if path.starts_with("/model/") => Cloud::Bedrock,
+            path if path.starts_with("/v1/projects/") => Cloud::Vertex,
+            _ => Cloud::Azure,
+        };
+        assert_eq!(Door::of(path), Some(Door { format, model, is_count, cloud: Some(cloud) }), "{path}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::account::cap::Spent;
 use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::account::session::BegunRecord;
+use crate::account::spending::Admission;
 use crate::decide::prepared::PreparedRequest;
 use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
@@ -83,6 +84,8 @@ pub(crate) struct Exchange {
     passing: Option<PassingRequest>,
     /// Counts the signals of harm.
     following: Option<Following>,
+    /// Counts what it is expected to take against the cap, until that is known.
+    admission: Option<Admission>,
 }
 
 impl Exchange {
@@ -94,12 +97,17 @@ impl Exchange {
         timing: Timing,
         (watched, begun, following): (Option<Watched>, BegunRecord, Option<Following>),
     ) -> Self {
-        Self { shared, target, prepared, bodies, timing, watched, begun, following, passing: None }
+        Self { shared, target, prepared, bodies, timing, watched, begun, following, passing: None, admission: None }
     }
 
     /// Sets what is kept of it when its response has ended.
     pub(crate) fn remembering(self, passing: Option<PassingRequest>) -> Self {
         Self { passing, ..self }
+    }
+
+    /// Sets what counts against the cap until its response has ended.
+    pub(crate) fn admitted(self, admission: Option<Admission>) -> Self {
+        Self { admission, ..self }
     }
 
     pub(crate) async fn send(mut self) -> Response<Body> {
@@ -200,18 +208,21 @@ impl Exchange {
     fn note(&mut self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
         self.prepared.take_adopted();
         let passing = self.passing.take().filter(|_| status < 400);
-        let following = self.following.take();
+        let (following, admission) = (self.following.take(), self.admission.take());
         let Self { shared, target: Target { route, .. }, prepared, timing, .. } = &*self;
         let (now_ms, whole) = (shared.decider.now_ms(), timing.began.elapsed());
         let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
         let usage = answered.usage.filter(|_| !route.is_count);
         let bill = usage.map(|usage| prepared.bill(time_ms, &usage, answered, now_ms));
         let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
+        let is_unreported = usage.is_none() && !route.is_count && status < 300;
         let mut record = RequestRecord {
             format: route.format,
+            cloud: route.cloud,
             is_count: route.is_count,
             status,
             usage,
+            unreported: is_unreported.then(|| prepared.expected()),
             bill,
             dollars,
             dollars_through,
@@ -228,6 +239,8 @@ impl Exchange {
         // A client that repeats a request at once is told by what was spent with this one.
         let of_conversation = prepared.conversation().map(|found| found.state().billed_mut().spend(spent));
         shared.spending.add(&record, of_conversation);
+        // From here on what it took is counted, in place of what was expected.
+        drop(admission);
         let (shared, watched, place) = (shared.clone(), self.watched.clone(), self.begun.place());
         let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
         let conversation = prepared.conversation().cloned();

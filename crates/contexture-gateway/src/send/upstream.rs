@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use contexture::wire::Format;
 
 use super::door::Door;
+use crate::account::record::Cloud;
 
 /// The address of Anthropic's API.
 pub const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -64,6 +65,8 @@ pub struct Route {
     pub is_count: bool,
     /// The model, where the path names it.
     pub model: Option<String>,
+    /// The cloud through which the model is called.
+    pub cloud: Option<Cloud>,
 }
 
 impl Upstreams {
@@ -99,12 +102,18 @@ impl Upstreams {
 
     /// The address for a path of Google's.
     fn google_for(&self, path: &str) -> Cow<'_, str> {
-        match region_of(path).filter(|_| self.google == GOOGLE) {
-            Some("global") => Cow::Borrowed(VERTEX),
-            Some(region) => Cow::Owned(format!("https://{region}-aiplatform.googleapis.com")),
+        match region_of(path).filter(|_| self.google == GOOGLE && path.contains("/publishers/google/")) {
+            Some(region) => vertex_in(region),
             None if self.google == GOOGLE && path.contains("/publishers/google/") => Cow::Borrowed(VERTEX),
             None => Cow::Borrowed(&self.google),
         }
+    }
+
+    /// The address for a path of Anthropic's. Unless the user has set another address, its models on Vertex AI are where
+    /// the path says.
+    fn anthropic_for(&self, path: &str) -> Cow<'_, str> {
+        let is_vertex = self.anthropic == ANTHROPIC && path.contains("/publishers/anthropic/");
+        region_of(path).filter(|_| is_vertex).map_or(Cow::Borrowed(&self.anthropic), vertex_in)
     }
 
     /// Routes a request by its path. `looks` says whose its headers look like, for paths that are ambiguous.
@@ -120,27 +129,29 @@ impl Upstreams {
     /// ```
     pub fn route(&self, path: &str, query: Option<&str>, looks: Option<Looks>) -> Route {
         let count = path.trim_end_matches('/').strip_suffix("/count_tokens");
-        let Door { format, model, is_count } = Door::of(path).unwrap_or_else(|| {
+        let Door { format, model, is_count, cloud } = Door::of(path).unwrap_or_else(|| {
             let format =
                 if is_gemini_count(path) { Some(Format::Gemini) } else { Format::of_path(count.unwrap_or(path)) };
             let is_count = (count.is_some() && format == Some(Format::Messages)) || is_gemini_count(path);
-            Door { format, is_count, model: if format == Some(Format::Gemini) { model_in(path) } else { None } }
+            let model = if format == Some(Format::Gemini) { model_in(path) } else { None };
+            Door { format, is_count, model, cloud: path.contains("/publishers/google/").then_some(Cloud::Vertex) }
         });
         let is_google = looks == Some(Looks::Google) || format == Some(Format::Gemini);
         let is_anthropic = looks == Some(Looks::Anthropic) || format == Some(Format::Messages);
         let named = UPSTREAMS.iter().find_map(|(name, whose)| Some((*whose, under(path, name)?)));
         let (base, rest): (Cow<'_, str>, &str) = match named {
-            Some((Looks::Anthropic, rest)) => (Cow::Borrowed(&self.anthropic), rest),
+            Some((Looks::Anthropic, rest)) => (self.anthropic_for(rest), rest),
             Some((Looks::OpenAi, rest)) => azure(self.openai_for(format), path, rest),
             Some((Looks::Google, rest)) => (self.google_for(rest), rest),
-            None if is_anthropic => (Cow::Borrowed(&self.anthropic), path),
+            None if is_anthropic => (self.anthropic_for(path), path),
             None if is_google || path.contains("/publishers/google/") => (self.google_for(path), path),
             None => (Cow::Borrowed(self.openai_for(format)), path),
         };
         // The client adds `/v1` itself, but the address may already end in it.
         let rest = if base.ends_with("/v1") { under(rest, "/v1").unwrap_or(rest) } else { rest };
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-        Route { url: format!("{}{rest}{query}", base.trim_end_matches('/')), format, is_count, model }
+        let cloud = cloud.or_else(|| is_azure(&base).then_some(Cloud::Azure));
+        Route { url: format!("{}{rest}{query}", base.trim_end_matches('/')), format, is_count, model, cloud }
     }
 }
 
@@ -168,17 +179,21 @@ pub(crate) fn rest_of(path: &str) -> &str {
 /// is added unless the address has it already.
 fn azure<'a>(base: &'a str, path: &'a str, rest: &'a str) -> (Cow<'a, str>, &'a str) {
     let plain = base.trim_end_matches('/');
-    let host = plain.split("://").nth(1).unwrap_or(plain).split(['/', ':']).next().unwrap_or_default();
-    let is_azure = host.ends_with(".azure.com") || host.ends_with(".azure.us") || host.ends_with(".azure.cn");
     let of_deployment = rest.starts_with("/deployments/");
     if of_deployment && plain.ends_with("/openai/v1") {
         // Only the newer paths have a version.
         return (plain.trim_end_matches("/v1").into(), rest);
     }
-    match (is_azure || of_deployment) && !plain.contains("/openai") {
+    match (is_azure(plain) || of_deployment) && !plain.contains("/openai") {
         true => (plain.into(), path),
         false => (plain.into(), rest),
     }
+}
+
+/// Whether an address is one of Azure's.
+fn is_azure(base: &str) -> bool {
+    let host = base.split("://").nth(1).unwrap_or(base).split(['/', ':']).next().unwrap_or_default();
+    [".azure.com", ".azure.us", ".azure.cn"].iter().any(|end| host.ends_with(end))
 }
 
 /// Whether a path asks Google for a token count.
@@ -198,7 +213,16 @@ fn region_of(path: &str) -> Option<&str> {
     let region = path.split_once("/locations/")?.1.split('/').next()?;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_region = !region.is_empty() && region.len() <= MAX_REGION_BYTES && region.bytes().all(is_plain);
-    Some(region).filter(|_| is_region && path.contains("/publishers/google/"))
+    Some(region).filter(|_| is_region)
+}
+
+/// The address of Vertex AI in a region.
+fn vertex_in<'a>(region: &str) -> Cow<'a, str> {
+    match region {
+        "global" => Cow::Borrowed(VERTEX),
+        "us" | "eu" => Cow::Owned(format!("https://aiplatform.{region}.rep.googleapis.com")),
+        region => Cow::Owned(format!("https://{region}-aiplatform.googleapis.com")),
+    }
 }
 
 /// Longer names are no regions.
@@ -230,6 +254,27 @@ mod tests {
         check("http://127.0.0.1:9", chat, &format!("http://127.0.0.1:9{chat}"));
         check("https://api.openai.com/v1", "/openai/v1/responses", "https://api.openai.com/v1/responses");
         check("https://api.openai.com/v1", "/openai/responses", "https://api.openai.com/v1/responses");
+    }
+
+    #[test]
+    fn models_on_vertex_are_where_their_path_says_unless_somebody_says_otherwise() {
+        let path = |region: &str| {
+            format!("/anthropic/v1/projects/p/locations/{region}/publishers/anthropic/models/m:rawPredict")
+        };
+        let url = |upstreams: &Upstreams, region: &str| upstreams.route(&path(region), None, None).url;
+        let rest = |region: &str| path(region).trim_start_matches("/anthropic").to_owned();
+        for (region, host) in [
+            ("us-east5", "https://us-east5-aiplatform.googleapis.com"),
+            ("global", "https://aiplatform.googleapis.com"),
+            ("eu", "https://aiplatform.eu.rep.googleapis.com"),
+            // What is no name of a region reaches nobody else.
+            ("evil.example%2F", ANTHROPIC),
+            ("EVIL", ANTHROPIC),
+        ] {
+            assert_eq!(url(&Upstreams::default(), region), format!("{host}{}", rest(region)));
+            let own = Upstreams { anthropic: "https://mine.example/v1".to_owned(), ..Upstreams::default() };
+            assert_eq!(url(&own, region), format!("https://mine.example{}", rest(region)));
+        }
     }
 
     #[test]

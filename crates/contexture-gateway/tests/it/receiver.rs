@@ -1,4 +1,4 @@
-//! A receiver of spans that is a real server.
+//! A receiver of telemetry that is a real server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,13 +6,18 @@ use std::time::Duration;
 use contexture_gateway::otlp::Receiver;
 use serde_json::Value;
 
-/// Bodies that a receiver of spans got, with a header.
+/// Bodies that a receiver got, with a header.
 pub type Received = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// Starts a receiver. Returns where it is, and what it got.
+/// Starts a receiver of spans. Returns where it is, and what it got.
 pub async fn receiver() -> (Receiver, Received) {
+    receiver_at("/v1/traces").await
+}
+
+/// The same for what is sent to a path.
+pub async fn receiver_at(path: &'static str) -> (Receiver, Received) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+    let url = format!("http://{}{path}", listener.local_addr().unwrap());
     let received = Received::default();
     let app = axum::Router::new().fallback({
         let received = received.clone();
@@ -20,7 +25,7 @@ pub async fn receiver() -> (Receiver, Received) {
             let (parts, body) = request.into_parts();
             assert_eq!(
                 (parts.uri.path(), &parts.headers["content-type"]),
-                ("/v1/traces", &"application/json".parse().unwrap())
+                (path, &"application/json".parse().unwrap())
             );
             let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
             let key = parts.headers["x-key"].to_str().unwrap().to_owned();

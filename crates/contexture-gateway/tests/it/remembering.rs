@@ -8,7 +8,8 @@ use contexture::search::MemoryIndex;
 use contexture::store::MemoryStore;
 use contexture::tokens::Estimate;
 use contexture::wire::Format;
-use contexture_gateway::{AccessKey, Gateway, GatewayMemory, Options};
+use contexture_gateway::watch::{MemoryAct, MemoryOperation};
+use contexture_gateway::{AccessKey, Gateway, GatewayMemory, Options, Watcher};
 use serde_json::Value;
 
 use super::agent::Agent;
@@ -269,4 +270,29 @@ async fn a_gateway_without_time_sends_requests_as_they_come() {
     let agent = Agent::new(Format::Messages, "How did we fix the flaky walrus test?");
     send(&gateway, &agent, 1).await;
     assert_eq!(provider.last().body, agent.request(1, false));
+}
+
+/// Hears of what is done with the memory.
+#[derive(Default)]
+struct Heard(std::sync::Mutex<Vec<(MemoryAct, usize, bool)>>);
+
+impl Watcher for Heard {
+    fn finished(&self, _: u64, _: &contexture_gateway::RequestRecord) {}
+
+    fn remembered(&self, operation: &MemoryOperation<'_>) {
+        assert!(!operation.conversation.is_empty() && operation.time_ms > 0);
+        self.0.lock().unwrap().push((operation.act, operation.records, operation.failure.is_some()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watchers_hear_of_searches_and_of_what_is_kept() {
+    let memory = with(&project(), &[("user", FIXED)]).await;
+    let (provider, heard) = (Provider::start().await, Arc::new(Heard::default()));
+    let gateway = provider.gateway(Options { watchers: vec![heard.clone()], ..remembering(&memory) }).await;
+    let task = "How did we fix the flaky walrus test?\nremember: The walrus is fixed";
+    send(&gateway, &Agent::new(Format::Messages, task), 1).await;
+    gateway.stop().await;
+    let heard = heard.0.lock().unwrap().clone();
+    assert_eq!(heard, [(MemoryAct::Search, 1, false), (MemoryAct::Create, 1, false), (MemoryAct::Upsert, 1, false)]);
 }

@@ -1,16 +1,16 @@
-//! Spans of requests, sent to a receiver that is a real server.
+//! Spans and metrics of requests, sent to a receiver that is a real server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::wire::Format;
 use contexture_gateway::Options;
-use contexture_gateway::otlp::{Exporter, OtlpError, Receiver};
+use contexture_gateway::otlp::{Exporter, MetricsExporter, OtlpError, Receiver};
 use serde_json::Value;
 
 use super::played::{long, play, records, small};
 use super::provider::Provider;
-use super::receiver::receiver;
+use super::receiver::{receiver, receiver_at};
 
 fn attribute<'a>(span: &'a Value, name: &str) -> Option<&'a Value> {
     let list = span["attributes"].as_array().unwrap();
@@ -69,4 +69,34 @@ async fn a_receiver_that_is_gone_delays_nothing() {
     exporter.finish().await;
     let broken = Receiver { headers: vec![("x".to_owned(), "two\nlines".to_owned())], ..gone };
     assert!(matches!(Exporter::start(broken), Err(OtlpError::Header)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_the_sums_of_what_the_receipt_says() {
+    let (receiver, received) = receiver_at("/v1/metrics").await;
+    let exporter = Arc::new(MetricsExporter::start(receiver).unwrap());
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(Options { watchers: vec![exporter.clone()], ..small() }).await;
+    let agent = long(Format::Messages, 6);
+    play(&gateway, &provider, &agent).await;
+    let records = records(&gateway, agent.requests().len()).await;
+    gateway.stop().await;
+    exporter.finish().await;
+    exporter.finish().await;
+    let (key, body) = received.lock().unwrap().last().unwrap().clone();
+    assert_eq!(key, "of the receiver");
+    let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    let point = |name: &str| {
+        let metric = metrics.iter().find(|metric| metric["name"] == format!("gen_ai.client.inference.{name}")).unwrap();
+        metric.get("sum").or(metric.get("histogram")).unwrap()["dataPoints"][0].clone()
+    };
+    let total = |of: fn(&contexture::wire::Usage) -> u64| {
+        records.iter().map(|record| of(&record.usage.unwrap())).sum::<u64>().to_string()
+    };
+    assert_eq!(point("usage.input_tokens")["asInt"], total(|usage| usage.total_input()));
+    assert_eq!(point("usage.output_tokens")["asInt"], total(|usage| usage.output));
+    assert_eq!(point("usage.cache_read.input_tokens")["asInt"], total(|usage| usage.cache_read));
+    assert_eq!(point("duration")["count"], records.len().to_string());
+    let sum = point("operation.input_tokens")["sum"].as_f64().unwrap();
+    assert_eq!(sum.to_string(), total(|usage| usage.total_input()));
 }

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 #[path = "../../../contexture/tests/it/postgres/server.rs"]
-mod server;
+pub mod server;
 
 use std::path::{Path, PathBuf};
 

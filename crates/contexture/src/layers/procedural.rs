@@ -22,8 +22,9 @@
 //! The model sees names and descriptions. If they do not fit, all descriptions are shortened evenly before any skill is
 //! left out, and how many are is said. `open` shows the text of a skill from the next step on: it is part of this block,
 //! so no fold takes it away, up to 5 000 tokens each and 25 000 in all; beyond that the one opened longest ago is closed.
-//! `open` with `file` returns a file of the skill's folder. `close` ends it. A thread has its own open skills, and so does
-//! a child. If two processes open skills at the same time, both stay open. No model is needed.
+//! Its `compatibility` and `license`, if it says them, are the first lines of that text. `open` with `file` returns a file
+//! of the skill's folder. `close` ends it. A thread has its own open skills, and so does a child. If two processes open
+//! skills at the same time, both stay open. No model is needed.
 
 mod find;
 mod render;

@@ -1,9 +1,11 @@
-//! Tools of MCP servers: programs that offer tools over their standard input and output.
+//! Tools of MCP servers: programs that offer tools over their standard input and output, and servers over HTTP.
 
 mod asking;
 mod connection;
 mod error;
 mod hello;
+#[cfg(feature = "client")]
+mod http;
 mod lines;
 mod result;
 
@@ -25,6 +27,8 @@ use self::asking::{NoHost, ask};
 use self::connection::{Connection, Kind};
 pub use self::error::McpError;
 use self::hello::{begin, handshake};
+#[cfg(feature = "client")]
+pub use self::http::McpAddress;
 use self::result::{check, shown};
 use crate::host::ProgramEnvironment;
 
@@ -141,6 +145,21 @@ impl McpServer {
             }
             begun => begun?,
         }
+        Self::with_tools(connection).await
+    }
+
+    /// Connects to a server over HTTP and requests its tools, for somebody whom the server may ask.
+    ///
+    /// # Errors
+    /// The address is not one, the server cannot be reached, or does not follow the protocol.
+    #[cfg(feature = "client")]
+    pub async fn connect(name: &str, address: &McpAddress, host: Arc<dyn McpHost>) -> Result<Self, McpError> {
+        let connection = Connection::open_at(name, address, host)?;
+        begin(&connection).await?;
+        Self::with_tools(connection).await
+    }
+
+    async fn with_tools(connection: Arc<Connection>) -> Result<Self, McpError> {
         let mut tools = list_tools(&connection).await?;
         let (mut names, mut repeated) = (HashSet::new(), Vec::new());
         tools.retain(|tool| {

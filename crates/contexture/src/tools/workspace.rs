@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture_core::error::BoxError;
-use contexture_core::host::{FileError, FileErrorCode, FileText, FsAdapter, ReadLimits, relative_path};
+use contexture_core::host::{FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path};
 
 use super::approve::{Approval, Approve, NoCommands, ToolAction};
+use super::open_files::OpenFiles;
 use crate::fs::{Expected, LocalFs};
 use crate::host::ProgramEnvironment;
 
@@ -25,6 +26,8 @@ const MAX_CHANGES: usize = 1_000;
 pub struct Workspace {
     shared: Arc<Shared>,
     approve: Arc<dyn Approve>,
+    /// Whose texts count in place of those on the disk.
+    open_files: Option<Arc<dyn OpenFiles>>,
     /// What commands get.
     environment: Arc<ProgramEnvironment>,
 }
@@ -58,12 +61,19 @@ impl Workspace {
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
         let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
         let environment = Arc::new(ProgramEnvironment::of_process());
-        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), environment })
+        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), open_files: None, environment })
     }
 
     /// Sets who decides what tools may do.
     pub fn with_approval(mut self, approve: impl Approve) -> Self {
         self.approve = Arc::new(approve);
+        self
+    }
+
+    /// Sets an editor whose texts count in place of those on the disk. Files are searched and listed on the disk all the
+    /// same.
+    pub fn with_open_files(mut self, open_files: Arc<dyn OpenFiles>) -> Self {
+        self.open_files = Some(open_files);
         self
     }
 
@@ -124,7 +134,18 @@ impl Workspace {
 
     /// Reads a file without recording that the agent has seen it.
     pub(super) async fn look(&self, path: &str) -> Result<FileText, FileError> {
-        self.shared.files.read(path, LIMITS).await
+        let saved = self.shared.files.read(path, LIMITS).await;
+        // What may not be read on the disk may not be read through an editor either.
+        let may_be_open = saved.as_ref().map_or_else(|error| error.code == FileErrorCode::NotFound, |_| true);
+        let Some(open_files) = self.open_files.as_ref().filter(|_| may_be_open) else { return saved };
+        let text = open_files.read(&self.shared.directory.join(path)).await;
+        match text.filter(|text| text.len() as u64 <= MAX_FILE_BYTES) {
+            Some(text) => {
+                let missing = FileText { text: String::new(), stamp: FileStamp::default(), linked_name: None };
+                Ok(FileText { text, ..saved.unwrap_or(missing) })
+            }
+            None => saved,
+        }
     }
 
     /// Whether this is the text that the agent last read or wrote.
@@ -142,14 +163,34 @@ impl Workspace {
         let text_before = before.as_ref().map(|file| file.text.as_str());
         let action = ToolAction::Write { path, before: text_before, after: &after };
         self.ask(action).await?;
-        let expected = before.as_ref().map_or(Expected::Missing, |file| Expected::Unchanged(file.stamp));
-        self.shared.files.write(path, &after, expected).await.map_err(hinted)?;
+        if !self.write_open(path, text_before, &after).await? {
+            let expected = before.as_ref().map_or(Expected::Missing, |file| Expected::Unchanged(file.stamp));
+            self.shared.files.write(path, &after, expected).await.map_err(hinted)?;
+        }
         lock(&self.shared.known).insert(path.to_owned(), blake3::hash(after.as_bytes()));
         let mut changes = lock(&self.shared.changes);
         if changes.len() < MAX_CHANGES {
             changes.push(FileChange { path: path.to_owned(), before: before.map(|file| file.text), after });
         }
         Ok(())
+    }
+
+    /// Writes a file through an editor, if there is one that writes files and its text is still `before`.
+    async fn write_open(&self, path: &str, before: Option<&str>, after: &str) -> Result<bool, BoxError> {
+        let Some(open_files) = &self.open_files else { return Ok(false) };
+        let now = match self.look(path).await {
+            Ok(file) => Some(file.text),
+            Err(error) if error.code == FileErrorCode::NotFound => None,
+            Err(error) => return Err(hinted(error)),
+        };
+        if now.as_deref() != before {
+            return Err(hinted(FileError::new(FileErrorCode::Changed, path, "it was changed meanwhile")));
+        }
+        match open_files.write(&self.shared.directory.join(path), after).await {
+            Some(Ok(())) => Ok(true),
+            Some(Err(problem)) => Err(format!("the editor did not write `{path}`: {problem}").into()),
+            None => Ok(false),
+        }
     }
 
     /// Asks whether an action is allowed.

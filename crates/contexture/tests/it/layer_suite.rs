@@ -114,7 +114,8 @@ const ROWS: &[Row] = &[
         id: "tool-memory",
         add: |memory| memory.with_layer(ToolMemory::new()),
         update: Some(|n, text| {
-            let path = format!("/memories/{}/f{}.md", n % 5, n % 50);
+            // A file that is there is not created again.
+            let path = format!("/memories/{}/f{}-{}.md", n % 5, n % 50, text.len());
             ("tool-memory/memory", json!({ "command": "create", "path": path, "file_text": cut(text, 4_000) }))
         }),
         stored: Some((

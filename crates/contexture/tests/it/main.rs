@@ -83,6 +83,7 @@ mod sqlite_leases;
 #[cfg(feature = "sqlite")]
 mod sqlite_store;
 #[cfg(unix)]
+mod mcp_http;
 mod tool_says;
 mod tool_cost;
 mod tools;

@@ -701,3 +701,201 @@ async fn a_server_gets_no_variables_but_those_of_the_list_and_its_own() {
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && !names.contains("CARGO_MANIFEST_DIR"), "{names}");
     assert!(names.contains("ITS_OWN") && names.contains("PATH"), "{names}");
 }
+
+/// An editor with texts that are not saved.
+#[derive(Default)]
+struct Editor {
+    texts: Mutex<std::collections::BTreeMap<std::path::PathBuf, String>>,
+    writes: bool,
+    /// What it says to a text that it is to write.
+    refuses: Option<&'static str>,
+    asked: Mutex<Vec<std::path::PathBuf>>,
+}
+
+impl contexture::tools::OpenFiles for Editor {
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        self.asked.lock().unwrap().push(path.to_owned());
+        Box::pin(std::future::ready(self.texts.lock().unwrap().get(path).cloned()))
+    }
+
+    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), String>>> {
+        let result = match self.refuses {
+            Some(why) => Err(why.to_owned()),
+            None => {
+                self.texts.lock().unwrap().insert(path.to_owned(), text.to_owned());
+                Ok(())
+            }
+        };
+        Box::pin(std::future::ready(self.writes.then_some(result)))
+    }
+}
+
+/// A workspace in which an editor has these texts open.
+fn edited(project: &tempfile::TempDir, editor: Editor, open: &[(&str, &str)]) -> (Workspace, Arc<Editor>) {
+    let directory = std::path::absolute(project.path()).unwrap();
+    let texts = open.iter().map(|(path, text)| (directory.join(path), (*text).to_owned()));
+    editor.texts.lock().unwrap().extend(texts);
+    let editor = Arc::new(editor);
+    (Workspace::open(&directory).unwrap().with_approval(AllowAll).with_open_files(editor.clone()), editor)
+}
+
+#[tokio::test]
+async fn what_is_not_saved_counts_and_is_changed_in_the_editor() {
+    let project = project(&[("a.txt", "saved\n"), ("b.txt", "plain\n")]);
+    let writing = || Editor { writes: true, ..Editor::default() };
+    let (workspace, editor) = edited(&project, writing(), &[("a.txt", "not saved\n"), ("new.txt", "only open\n")]);
+    let calls = [
+        ("read_file", json!({ "path": "a.txt" })),
+        ("edit_file", json!({ "path": "a.txt", "old_string": "not saved", "new_string": "changed" })),
+        ("read_file", json!({ "path": "b.txt" })),
+        ("read_file", json!({ "path": "new.txt" })),
+        ("edit_file", json!({ "path": "new.txt", "old_string": "only", "new_string": "still" })),
+        ("write_file", json!({ "path": "fresh/c.txt", "content": "fresh\n" })),
+    ];
+    let outputs = outputs(&workspace, &calls).await;
+    assert!(outputs.iter().all(|(_, outcome)| *outcome == Outcome::Done), "{outputs:?}");
+    assert!(outputs[0].0.contains("not saved") && outputs[2].0.contains("plain"), "{outputs:?}");
+    let texts = editor.texts.lock().unwrap().clone();
+    let text = |path: &str| texts[&std::path::absolute(project.path()).unwrap().join(path)].clone();
+    assert_eq!([text("a.txt"), text("new.txt"), text("fresh/c.txt")], ["changed\n", "still open\n", "fresh\n"]);
+    assert_eq!(text_of(&project, "a.txt"), "saved\n", "saving is the editor's");
+    let changes = workspace.take_changes();
+    assert_eq!(changes[0].before.as_deref(), Some("not saved\n"));
+}
+
+/// What the tools may not read on the disk, they do not ask an editor for either.
+#[tokio::test]
+async fn an_editor_is_not_asked_for_what_is_elsewhere() {
+    let (project, elsewhere) = (project(&[("a.txt", "saved\n")]), project(&[("secret", "s\n")]));
+    symlink(elsewhere.path().join("secret"), project.path().join("link")).unwrap();
+    symlink(elsewhere.path(), project.path().join("folder")).unwrap();
+    let (workspace, editor) = edited(&project, Editor { writes: true, ..Editor::default() }, &[]);
+    for path in ["../secret", "/etc/passwd", "link", "folder/secret", "folder/new"] {
+        for (tool, arguments) in
+            [("read_file", json!({ "path": path })), ("write_file", json!({ "path": path, "content": "x" }))]
+        {
+            let (said, outcome) = output(&workspace, tool, arguments).await;
+            assert_eq!(outcome, Outcome::Failed, "{tool} {path}: {said}");
+        }
+    }
+    assert!(editor.asked.lock().unwrap().is_empty() && editor.texts.lock().unwrap().is_empty());
+    assert_eq!(text_of(&elsewhere, "secret"), "s\n");
+}
+
+#[tokio::test]
+async fn an_editor_that_refuses_or_only_reads_is_respected() {
+    let project = project(&[("a.txt", "saved\n")]);
+    let refusing = Editor { writes: true, refuses: Some("it is read-only"), ..Editor::default() };
+    let (workspace, _) = edited(&project, refusing, &[]);
+    let edit = |from: &str| json!({ "path": "a.txt", "old_string": from, "new_string": "new" });
+    let calls = [("read_file", json!({ "path": "a.txt" })), ("edit_file", edit("saved"))];
+    let (said, outcome) = outputs(&workspace, &calls).await.remove(1);
+    assert!(outcome == Outcome::Failed && said.contains("did not write `a.txt`: it is read-only"), "{said}");
+    assert_eq!(text_of(&project, "a.txt"), "saved\n", "and nothing else is tried");
+    let (workspace, _) = edited(&project, Editor::default(), &[]);
+    assert_eq!(outputs(&workspace, &calls).await[1].1, Outcome::Done);
+    assert_eq!(text_of(&project, "a.txt"), "new\n", "an editor that only reads sees the change on the disk");
+}
+
+/// A server that asks when nobody called it, asks twice at once, tells of progress that nobody waits for, and never ends
+/// its lists.
+const HOSTILE: &str = r#"
+import json, sys
+kind = sys.argv[1]
+def send(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+def ask(id):
+    form = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    send({"id": id, "method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": form}})
+replies, call = {}, None
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if method == "server/discover":
+        send({"id": id, "error": {"code": -32601, "message": "no"}})
+    elif method == "initialize":
+        send({"id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}})
+        ask("early")
+        send({"method": "notifications/progress", "params": {"progressToken": 99, "progress": 1}})
+        send({"method": "notifications/progress", "params": "odd"})
+        send({"id": {"an": "object"}, "result": {}})
+        send({"id": "early", "result": {}})
+        print("not JSON", flush=True)
+        print("[" * 5000, flush=True)
+    elif method == "tools/list" and kind == "endless":
+        send({"id": id, "result": {"tools": [{"name": "t" + params.get("cursor", "0")}], "nextCursor": str(int(params.get("cursor", "0")) + 1)}})
+    elif method == "tools/list" and kind == "wide":
+        send({"id": id, "result": {"tools": [{"name": f"t{n}", "description": "x" * 1000000} for n in range(5)]}})
+    elif method == "tools/list":
+        send({"id": id, "result": {"tools": [{"name": "twice"}, {"name": "state"}, {"name": "many"}, {"name": "told"}]}})
+    elif method == "tools/call":
+        call, name = id, params["name"]
+        if name == "twice":
+            ask("one")
+            ask("two")
+        elif name == "state":
+            send({"id": id, "result": {"resultType": "input_required", "requestState": "x" * (2 << 20)}})
+        elif name == "many":
+            requests = {str(n): {"method": "elicitation/create", "params": {}} for n in range(9)}
+            send({"id": id, "result": {"resultType": "input_required", "inputRequests": requests}})
+        else:
+            for n in range(1000):
+                send({"method": "notifications/progress", "params": {"progressToken": id, "progress": n, "message": "y" * 10000}})
+            send({"id": id, "result": {"content": [{"type": "text", "text": json.dumps(replies)}]}})
+    elif method is None:
+        replies[id] = message.get("result", {}).get("action", "refused")
+        if "one" in replies and "two" in replies:
+            send({"id": call, "result": {"content": [{"type": "text", "text": json.dumps(replies)}]}})
+"#;
+
+/// Takes its time with every question, and keeps what it is told.
+#[derive(Default)]
+struct Slow(Mutex<Vec<McpProgress>>);
+
+impl McpHost for Slow {
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, _: McpQuestion) -> BoxFuture<'_, McpReply> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            McpReply::Decline
+        })
+    }
+
+    fn progress(&self, progress: McpProgress) {
+        self.0.lock().unwrap().push(progress);
+    }
+}
+
+#[tokio::test]
+async fn a_hostile_server_asks_only_while_it_is_called_and_one_thing_at_a_time() {
+    let project = project(&[("server.py", HOSTILE)]);
+    let host = Arc::new(Slow::default());
+    let environment = contexture::host::ProgramEnvironment::of_process();
+    let start = async |kind: &str| {
+        let arguments = ["server.py".to_owned(), kind.to_owned()];
+        McpServer::start_for("rude", "python3", &arguments, &environment, project.path(), host.clone()).await
+    };
+    let server = start("rude").await.unwrap();
+    let model = ["twice", "state", "many", "told"]
+        .iter()
+        .fold(ScriptedModel::new(), |model, call| model.calls(&format!("rude/{call}"), "{}"));
+    let engine = server.add_tools(engine(memory(())).model(model)).build().unwrap();
+    let mut execution = engine.execution("t").start().await.unwrap();
+    execution.turn("go").await.unwrap();
+    let outputs: Vec<String> =
+        execution.log().iter().filter_map(|item| Some(item.as_output()?.output.clone())).collect();
+    let replies: Value = serde_json::from_str(&outputs[0]).unwrap();
+    assert_eq!(replies, json!({ "early": "cancel", "one": "decline", "two": "cancel" }));
+    assert!(outputs[1].contains("told more than 1048576 bytes again"), "{}", outputs[1]);
+    assert!(outputs[2].contains("more than 8 things at once"), "{}", outputs[2]);
+    assert!(outputs[3].contains("early"), "the server is still used: {}", outputs[3]);
+    let told = std::mem::take(&mut *host.0.lock().unwrap());
+    assert_eq!(told.len(), 1_000, "only progress of the call that runs is told");
+    assert!(told.iter().all(|progress| format!("{progress:?}").len() < 5_000), "and not at length");
+    assert_eq!(start("endless").await.unwrap().tools().count(), 100);
+    let wide = start("wide").await.unwrap_err().to_string();
+    assert_eq!(wide, "the MCP server `rude` sent more than 4 MB of tools");
+}

@@ -8,6 +8,8 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::chat::happening::one_line;
+
 /// The editor at the other end. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Editor(Rc<RefCell<Asked>>);
@@ -16,8 +18,11 @@ pub(super) struct Editor(Rc<RefCell<Asked>>);
 #[derive(Default)]
 struct Asked {
     last_id: u64,
-    open: HashMap<u64, oneshot::Sender<Value>>,
+    open: HashMap<u64, oneshot::Sender<EditorReply>>,
 }
+
+/// What the editor says to a request: the result, or why it refuses.
+pub(super) type EditorReply = Result<Value, String>;
 
 impl Editor {
     pub(super) fn new() -> Self {
@@ -36,8 +41,8 @@ impl Editor {
         self.write(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     }
 
-    /// Asks the editor for something; the result is `null` if it refuses.
-    pub(super) fn request(&self, method: &str, params: Value) -> oneshot::Receiver<Value> {
+    /// Asks the editor for something.
+    pub(super) fn request(&self, method: &str, params: Value) -> oneshot::Receiver<EditorReply> {
         let (sender, receiver) = oneshot::channel();
         let id = {
             let mut asked = self.0.borrow_mut();
@@ -53,7 +58,11 @@ impl Editor {
     /// The editor replied.
     pub(super) fn replied(&self, message: &Value) {
         let open = message["id"].as_u64().and_then(|id| self.0.borrow_mut().open.remove(&id));
+        let reply = match message.get("error") {
+            Some(error) => Err(one_line(error["message"].as_str().unwrap_or("it did not say why"), 200)),
+            None => Ok(message["result"].clone()),
+        };
         // What asked may be over.
-        let _ = open.map(|sender| sender.send(message["result"].clone()));
+        let _ = open.map(|sender| sender.send(reply));
     }
 }

@@ -181,7 +181,7 @@ impl Relay {
         let params = json!({ "sessionId": self.session, "toolCall": call, "options": options });
         let replied = self.editor.request("session/request_permission", params);
         tokio::task::spawn_local(async move {
-            let result = replied.await.unwrap_or_default();
+            let result = replied.await.ok().and_then(Result::ok).unwrap_or_default();
             let outcome = &result["outcome"];
             let reply = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
                 (Some("selected"), Some("once")) => Reply::Yes,

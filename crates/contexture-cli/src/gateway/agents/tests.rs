@@ -1,6 +1,7 @@
 //! Tests of the table of agents.
 
 use super::*;
+use contexture_gateway::send::upstream::ANTHROPIC;
 
 const URL: &str = "http://127.0.0.1:4711/0123456789abcdef0123456789abcdef";
 
@@ -65,7 +66,7 @@ fn every_agent_of_the_table_is_pointed_at_the_gateway_and_no_argument_has_the_ad
             let destination = Destination { upstreams: Upstreams::default(), is_beaten, doubts: Vec::new() };
             let pointed = place.with(|around| agent.pointed_at(URL, &destination, around)).unwrap();
             let mut told = format!("{:?}", pointed.set);
-            for path in &pointed._files.0 {
+            for path in pointed._files.paths() {
                 #[cfg(unix)]
                 {
                     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
@@ -79,7 +80,7 @@ fn every_agent_of_the_table_is_pointed_at_the_gateway_and_no_argument_has_the_ad
             for left in ["{url}", "{files}", "{id}"] {
                 assert!(!told.contains(left) && !arguments.contains(left), "{}: {left}", agent.name);
             }
-            let files = pointed._files.0.clone();
+            let files = pointed._files.paths().to_vec();
             drop(pointed);
             assert!(files.iter().all(|path| !path.exists()), "nothing is left behind");
         }
@@ -180,7 +181,10 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n- OPENAI_API_BASE=x\n")], &[], &[], "set-env");
     check("aider", &[("home/.aider.conf.yml", "set-env:\nmodel: x\n")], &[], ("", ""));
     check_refused("mini", &[], &[], &["-c", "mine.yaml"], "mine.yaml");
-    check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "CLAUDE_CODE_USE_BEDROCK");
+    check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "AWS_BEARER_TOKEN_BEDROCK");
+    for name in ["CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_MANTLE", "CLAUDE_CODE_USE_ANTHROPIC_AWS"] {
+        check_refused("claude", &[], &[(name, "1")], &[], name);
+    }
     check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
     let login = r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#;
     check_refused("gemini", &[("home/.gemini/settings.json", login)], &[], &[], "oauth-personal");
@@ -262,6 +266,35 @@ fn what_the_user_has_set_is_left_alone() {
     }
     assert!(has(&told("codex", &[]), "RUST_LOG").unwrap().contains("responses_websocket=off"));
     assert_eq!(has(&told("codex", &[("RUST_LOG", "debug")]), "RUST_LOG"), None);
+}
+
+#[test]
+fn claude_code_reaches_its_models_on_bedrock_and_vertex() {
+    let destination = |files: Pairs<'_>, variables: Pairs<'_>| {
+        Place::new(files, variables, &[])
+            .with(|around| Agent::named("claude").destination(Upstreams::default(), around))
+    };
+    let anthropic = |files: Pairs<'_>, variables: Pairs<'_>| destination(files, variables).unwrap().upstreams.anthropic;
+    let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_BEARER_TOKEN_BEDROCK", "made-up")];
+    assert_eq!(anthropic(&[], &bedrock), "https://bedrock-runtime.us-east-1.amazonaws.com");
+    let region = [bedrock[0], bedrock[1], ("AWS_REGION", "eu-west-1"), ("ANTHROPIC_BASE_URL", "https://not.example")];
+    assert_eq!(anthropic(&[], &region), "https://bedrock-runtime.eu-west-1.amazonaws.com");
+    let own = [bedrock[0], bedrock[1], ("ANTHROPIC_BEDROCK_BASE_URL", "https://own.example/")];
+    assert_eq!(anthropic(&[], &own), "https://own.example");
+    let odd = [bedrock[0], bedrock[1], ("AWS_REGION", "x.evil.example/")];
+    assert!(destination(&[], &odd).unwrap_err().sentence().contains("no region"));
+    let settings = r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"true","AWS_REGION":"eu-north-1","AWS_BEARER_TOKEN_BEDROCK":"x",
+        "ANTHROPIC_BEDROCK_BASE_URL":"https://theirs.example"}}"#;
+    let found = destination(&[("home/.claude/settings.json", settings)], &[]).unwrap();
+    assert_eq!((found.upstreams.anthropic.as_str(), found.is_beaten), ("https://theirs.example", true));
+    // Vertex signs nothing, and the gateway finds the region in the path.
+    assert_eq!(
+        anthropic(&[], &[("CLAUDE_CODE_USE_VERTEX", "1"), ("ANTHROPIC_BASE_URL", "https://not.example")]),
+        ANTHROPIC
+    );
+    let own = [("CLAUDE_CODE_USE_VERTEX", "1"), ("ANTHROPIC_VERTEX_BASE_URL", "https://own.example/v1")];
+    assert_eq!(anthropic(&[], &own), "https://own.example/v1");
+    assert_eq!(anthropic(&[], &[("CLAUDE_CODE_USE_VERTEX", "0"), own[1]]), ANTHROPIC);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `[chat]` and `[[mcp]]` of a person's configuration, and keys that are found nowhere.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
 
@@ -188,4 +189,63 @@ fn tools_of_one_name_do_not_end_chat() {
     }
     let offered = provider.received()[0]["tools"].to_string();
     assert_eq!(offered.matches("plan__greet").count(), 1, "{offered}");
+}
+
+/// A server over HTTP is our own, with its token; commands do not get the variable that the token is taken from.
+#[test]
+fn tools_of_a_server_over_http_are_called_with_its_token() {
+    let place = place();
+    let mut server = bare_program(place.path());
+    server.args(["mcp", "--store", "m.db", "--listen", "127.0.0.1:0"]);
+    let mut server = server.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(server.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let url = lines.next().expect("an address").trim_start_matches("listening on ").to_owned();
+    let token = lines.next().expect("a token").trim_start_matches("token: ").to_owned();
+    let create = json!({ "path": "/memories/a.md", "file_text": "x" });
+    let replies = vec![
+        Reply::Calls("notes__memory_create", create),
+        Reply::Calls("execute_bash", json!({ "command": "echo \"it is: $TEA_POT\"; env" })),
+        Reply::Says("Kept."),
+    ];
+    let provider = Provider::start(replies);
+    configure(
+        place.path(),
+        &format!(
+            "[chat]\nenvironment = [\"TEA_*\"]\n[[mcp]]\nname = \"notes\"\nurl = \"{url}\"\ntoken_env = \"TEA_POT\"\n"
+        ),
+    );
+    let arguments = ["--print", "--yes", "--url", &provider.url, "--model", "m", "keep it"];
+    let with = |token: &str| {
+        let mut chat = configured(place.path(), &arguments);
+        chat.env("TEA_POT", token);
+        run(chat, "")
+    };
+    let (said, refused) = (with(&token), with("wrong"));
+    // It may have ended by itself.
+    let _ = server.kill();
+    let _ = server.wait();
+    assert_eq!((said.code, said.stdout.as_str()), (0, "Kept.\n"), "{}", said.stderr);
+    let told = provider.last();
+    assert!(told.contains("File created successfully") && told.contains("it is: "), "{told}");
+    assert!(!told.contains(&token) && !said.stderr.contains(&token), "{told}");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("it asks for another key, or for one (status 401)"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_server_is_a_program_or_an_address_and_its_token_is_there() {
+    let (place, provider) = (place(), Provider::start(vec![Reply::Says("Never.")]));
+    for (entry, expected) in [
+        ("", "needs a `command` or a `url`, and not both"),
+        ("command = \"x\"\nurl = \"http://127.0.0.1:1\"", "needs a `command` or a `url`, and not both"),
+        ("url = \"127.0.0.1:1\"", "must be an address that begins with `https://` or `http://`"),
+        ("url = \"http://127.0.0.1:1\"", "the MCP server `s` refused `initialize`: it cannot be reached"),
+        ("url = \"http://127.0.0.1:1\"\ntoken_env = \"NOT_SET_AT_ALL\"", "the variable `NOT_SET_AT_ALL` is not set"),
+    ] {
+        configure(place.path(), &format!("[[mcp]]\nname = \"s\"\n{entry}\n"));
+        let said = run(configured(place.path(), &["--print", "--url", &provider.url, "--model", "m", "hi"]), "");
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{entry}: {}", said.stderr);
+        assert!(said.stderr.contains(expected), "{entry}: {}", said.stderr);
+    }
+    assert!(provider.received().is_empty());
 }

@@ -158,6 +158,9 @@ mod acp {
         input: Option<ChildStdin>,
         output: BufReader<ChildStdout>,
         updates: Vec<Value>,
+        /// What it says when it is asked for a file.
+        open: Value,
+        written: Vec<Value>,
     }
 
     impl Editor {
@@ -165,7 +168,7 @@ mod acp {
             let mut command = chat(place, &["--acp", "--url", &provider.url, "--model", "m"]);
             let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
             let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().expect("a pipe")));
-            Self { child, input, output, updates: Vec::new() }
+            Self { child, input, output, updates: Vec::new(), open: Value::Null, written: Vec::new() }
         }
 
         fn write(&mut self, line: &str) {
@@ -185,6 +188,14 @@ mod acp {
                 let message = self.next();
                 match message["method"].as_str() {
                     Some("session/update") => self.updates.push(message["params"]["update"].clone()),
+                    Some(method @ ("fs/read_text_file" | "fs/write_text_file")) => {
+                        if method == "fs/write_text_file" {
+                            self.written.push(message["params"].clone());
+                        }
+                        let mut reply = self.open.clone();
+                        reply["id"] = message["id"].clone();
+                        self.write(&reply.to_string());
+                    }
                     Some(_) => {
                         let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
                         self.write(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": outcome }).to_string());
@@ -237,6 +248,43 @@ mod acp {
     }
 
     #[test]
+    fn files_of_the_editor_count_only_if_it_says_so_and_only_if_it_has_them() {
+        let capable = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+        for (capabilities, open, seen, is_saved) in [
+            (&capable, json!({ "result": { "content": "not saved\n" } }), "not saved", false),
+            // Without the capability nobody is asked.
+            (&json!({}), json!({ "result": { "content": "not saved\n" } }), "on the disk", true),
+            (&json!({ "fs": { "readTextFile": "yes" } }), json!({ "result": { "content": "x" } }), "on the disk", true),
+            // What is no text is none.
+            (&capable, json!({ "error": { "code": -1, "message": "gone" } }), "on the disk", false),
+            (&capable, json!({ "result": { "content": 7 } }), "on the disk", false),
+            (&capable, json!({ "result": null }), "on the disk", false),
+        ] {
+            let place = place();
+            let directory = place.path().join("project").canonicalize().expect("a directory");
+            std::fs::write(directory.join("a.txt"), "on the disk\n").expect("it can be written");
+            let provider = Provider::start(vec![
+                Reply::Calls("read_file", json!({ "path": "a.txt" })),
+                Reply::Calls("write_file", json!({ "path": "a.txt", "content": "new\n" })),
+                Reply::Says("Done."),
+            ]);
+            let mut editor = Editor::start(place.path(), &provider);
+            editor.open = open.clone();
+            editor.ask(1, "initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }), "");
+            let opened = editor.ask(2, "session/new", json!({ "cwd": directory, "mcpServers": [] }), "");
+            let prompt =
+                json!({ "sessionId": opened["result"]["sessionId"], "prompt": [{ "type": "text", "text": "go" }] });
+            assert_eq!(editor.ask(3, "session/prompt", prompt, "once")["result"]["stopReason"], "end_turn");
+            assert!(provider.last().contains(seen), "{capabilities} {open}: {}", provider.last());
+            let saved = std::fs::read_to_string(directory.join("a.txt")).expect("it is there");
+            assert_eq!(saved == "new\n", is_saved, "{capabilities} {open}");
+            let written: Vec<&Value> = editor.written.iter().map(|params| &params["content"]).collect();
+            assert_eq!(written.len(), usize::from(!is_saved), "{capabilities} {open}");
+            assert!(written.iter().all(|text| **text == "new\n"));
+        }
+    }
+
+    #[test]
     fn hostile_messages_are_refused_and_nothing_ends() {
         let (place, provider) = (place(), Provider::start(vec![Reply::Says("Done.")]));
         let mut editor = Editor::start(place.path(), &provider);
@@ -250,7 +298,12 @@ mod acp {
             ("session/new", json!(null)),
             ("session/new", json!({ "cwd": "relative" })),
             ("session/new", json!({ "cwd": "/nowhere/at/all", "mcpServers": [] })),
-            ("session/new", json!({ "cwd": "/", "mcpServers": [{ "type": "http", "name": "x", "url": "http://x" }] })),
+            (
+                "session/new",
+                json!({ "cwd": "/", "mcpServers": [{ "type": "http", "name": "x", "url": "http://127.0.0.1:1/" }] }),
+            ),
+            ("session/new", json!({ "cwd": "/", "mcpServers": [{ "type": "http", "name": "x", "url": "file:///x" }] })),
+            ("session/new", json!({ "cwd": "/", "mcpServers": [{ "type": "sse", "name": "x", "url": "http://x" }] })),
             ("session/load", json!({ "cwd": "/", "sessionId": "none" })),
             ("session/prompt", json!({ "sessionId": "none", "prompt": [{ "type": "text", "text": "x" }] })),
             ("session/prompt", json!({ "sessionId": "none" })),

@@ -15,6 +15,10 @@ const FOLDERS: [&str; 3] = [".contexture/skills", ".agents/skills", ".claude/ski
 const MAX_FOLDERS: usize = 1_000;
 /// Most bytes of a description that are kept; the format allows 1 024 characters.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1_024;
+/// Fields that the model reads when it opens the skill; the format allows 500 characters for the first.
+const SHOWN_FIELDS: [&str; 2] = ["compatibility", "license"];
+/// Most bytes of such a field that are kept.
+const MAX_FIELD_BYTES: usize = 2 * 1_024;
 /// Most bytes of a name that are kept.
 const MAX_NAME_BYTES: usize = 100;
 
@@ -117,7 +121,16 @@ fn parse(folder: &str, text: &str, is_users: bool) -> Option<Skill> {
     let name = start_of(&name.unwrap_or_else(|| flat(own_name)), MAX_NAME_BYTES).into_owned();
     let description = front.text("description").map(|text| flat(&text)).filter(|text| !text.is_empty())?;
     let description = start_of(&description, MAX_DESCRIPTION_BYTES).into_owned();
-    Some(Skill { name, description, body: front.body.trim().to_owned(), folder: folder.to_owned(), is_users })
+    let field = |name: &str| {
+        let text = front.text(name).map(|text| flat(&text)).filter(|text| !text.is_empty())?;
+        Some(format!("{name}: {}\n", start_of(&text, MAX_FIELD_BYTES)))
+    };
+    let fields: String = SHOWN_FIELDS.into_iter().filter_map(field).collect();
+    let body = match fields.is_empty() {
+        true => front.body.trim().to_owned(),
+        false => format!("{fields}\n{}", front.body.trim()),
+    };
+    Some(Skill { name, description, body, folder: folder.to_owned(), is_users })
 }
 
 #[cfg(test)]
@@ -139,6 +152,10 @@ mod tests {
         check(
             "---\nname: Odd Name!\ndescription: |\n  Two\n  lines.\nallowed-tools: Read, Bash(git:*)\nmetadata:\n  a: b\n---\n",
             Some(("Odd Name!", "Two lines.", "")),
+        );
+        check(
+            "---\ndescription: x\nlicense: MIT\ncompatibility: Requires git: 2.40\n---\nbody",
+            Some(("folder", "x", "compatibility: Requires git: 2.40\nlicense: MIT\n\nbody")),
         );
         check("\u{feff}---\r\nname: 'crlf'\r\ndescription: \"x\"\r\n---\r\nbody\r\n", Some(("crlf", "x", "body")));
         check("---\nname: no-description\n---\nbody", None);

@@ -35,7 +35,7 @@ pub enum MemoryCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         view_range: Option<(i64, i64)>,
     },
-    /// Makes a file, or replaces it.
+    /// Makes a file, which must not be there.
     Create {
         /// The file.
         path: String,
@@ -118,6 +118,9 @@ fn execute(command: MemoryCommand, files: &mut Revised<String>) -> Result<String
         MemoryCommand::View { path, view_range } => view(files, &path, view_range),
         MemoryCommand::Create { path, file_text } => {
             let path = file_path(&path)?;
+            if files.get(&path).is_some() {
+                return Err(format!("Error: File {path} already exists. Change it with `str_replace` or `insert`"));
+            }
             put(files, &path, file_text)?;
             Ok(format!("File created successfully at: {path}"))
         }

@@ -84,6 +84,8 @@ async fn what_is_wrong_is_refused_and_changes_nothing() {
         (json!({ "command": "view", "path": "/memoriesx" }), "must be `/memories`"),
         (json!({ "command": "create", "path": "/memories/%2e%2e/x", "file_text": "" }), "not allowed"),
         (json!({ "command": "create", "path": "/memories", "file_text": "" }), "the directory itself"),
+        (json!({ "command": "create", "path": "/memories/a", "file_text": "" }), "File /memories/a already exists"),
+        (json!({ "command": "create", "path": "/memories//a", "file_text": "" }), "File /memories/a already exists"),
         (json!({ "command": "create", "path": "/memories/a/b", "file_text": "" }), "/memories/a is a file"),
         (
             json!({ "command": "create", "path": "/memories/big", "file_text": "x".repeat(MAX_FILE_BYTES + 1) }),
@@ -139,7 +141,8 @@ async fn children_bring_back_their_own_files() {
         call(&parent, "memory", create("shared", "0")).await.unwrap();
         let (one, two) = (parent.spawn().await.unwrap(), parent.spawn().await.unwrap());
         call(&one, "memory", create("one", "1")).await.unwrap();
-        call(&two, "memory", create("shared", "2")).await.unwrap();
+        let change = json!({ "command": "str_replace", "path": "/memories/shared", "old_str": "0", "new_str": "2" });
+        call(&two, "memory", change).await.unwrap();
         parent.join(two, Value::Null).await.unwrap();
         parent.join(one, Value::Null).await.unwrap();
         let files = json!(parent.memory().read(ToolMemory::FILES));

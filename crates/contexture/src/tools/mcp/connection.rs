@@ -13,6 +13,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::asking::{McpHost, McpProgress, ask};
 use super::error::McpError;
+#[cfg(feature = "client")]
+use super::http::{McpAddress, Poster};
 use super::lines::{self, Line, next_line};
 
 /// The revision without a handshake: every request says by itself what it is of.
@@ -30,8 +32,10 @@ pub(super) struct Connection {
     pub(super) host: Arc<dyn McpHost>,
     /// Set when the server turns out to speak [`STATELESS`].
     is_stateless: OnceLock<()>,
+    /// The revision that a handshake agreed on.
+    agreed: Arc<OnceLock<String>>,
     /// Killed when it is dropped.
-    _child: Mutex<Child>,
+    _child: Option<Mutex<Child>>,
 }
 
 impl fmt::Debug for Connection {
@@ -91,6 +95,12 @@ impl Waiting {
         Some(open)
     }
 
+    /// Whether a request has no response yet.
+    #[cfg(feature = "client")]
+    fn is_open(&self, id: u64) -> bool {
+        self.lock().as_ref().is_ok_and(|requests| requests.contains_key(&id))
+    }
+
     /// Whether a tool is being called with this id.
     fn is_calling(&self, id: u64) -> bool {
         self.lock().as_ref().is_ok_and(|requests| requests.get(&id).is_some_and(|open| open.is_call))
@@ -124,6 +134,7 @@ pub(super) enum Kind {
 }
 
 impl Connection {
+    /// A connection to a program.
     pub(super) fn open(
         server: &str,
         child: Child,
@@ -131,9 +142,25 @@ impl Connection {
         stdout: ChildStdout,
         host: Arc<dyn McpHost>,
     ) -> Arc<Self> {
+        let (connection, incoming, messages) = Self::new(server, Some(child), host);
+        tokio::spawn(write(stdin, messages));
+        tokio::spawn(incoming.read(stdout));
+        connection
+    }
+
+    /// A connection to an address, to which every message is posted.
+    #[cfg(feature = "client")]
+    pub(super) fn open_at(server: &str, address: &McpAddress, host: Arc<dyn McpHost>) -> Result<Arc<Self>, McpError> {
+        let (connection, incoming, messages) = Self::new(server, None, host);
+        let poster = Poster::new(address, incoming, connection.agreed.clone())
+            .map_err(|problem| McpError::Address { server: server.to_owned(), problem })?;
+        tokio::spawn(poster.post_all(messages));
+        Ok(connection)
+    }
+
+    fn new(server: &str, child: Option<Child>, host: Arc<dyn McpHost>) -> (Arc<Self>, Incoming, mpsc::Receiver<Value>) {
         let (outgoing, messages) = mpsc::channel(MAX_OUTGOING);
         let waiting = Arc::new(Waiting::new());
-        tokio::spawn(write(stdin, messages));
         let incoming = Incoming {
             server: server.to_owned(),
             waiting: waiting.clone(),
@@ -141,16 +168,23 @@ impl Connection {
             host: host.clone(),
             questions: Arc::new(Semaphore::new(1)),
         };
-        tokio::spawn(incoming.read(stdout));
-        Arc::new(Self {
+        let connection = Self {
             server: server.to_owned(),
             outgoing,
             waiting,
             last_id: AtomicU64::new(0),
             host,
             is_stateless: OnceLock::new(),
-            _child: Mutex::new(child),
-        })
+            agreed: Arc::default(),
+            _child: child.map(Mutex::new),
+        };
+        (Arc::new(connection), incoming, messages)
+    }
+
+    /// Notes the revision that a handshake agreed on.
+    pub(super) fn set_agreed(&self, version: &str) {
+        // It is set once, or to the same again.
+        let _ = self.agreed.set(version.to_owned());
     }
 
     /// From now on every request says what it is of.
@@ -257,7 +291,7 @@ async fn write(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Value>) {
 }
 
 /// The reading side of a connection.
-struct Incoming {
+pub(super) struct Incoming {
     server: String,
     waiting: Arc<Waiting>,
     outgoing: mpsc::WeakSender<Value>,
@@ -277,20 +311,32 @@ impl Incoming {
                 Line::End => break Ending::Closed,
             };
             // Some servers also print other text.
-            let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
-            match (message["method"].as_str(), message.get("id")) {
-                (None, Some(id)) => {
-                    let open = id.as_u64().and_then(|id| self.waiting.remove(id));
-                    // The request may have been dropped.
-                    let _ = open.map(|open| open.response.send(message));
-                }
-                (Some(method), Some(id)) => self.asked(method, id, &message["params"]),
-                (Some("notifications/progress"), None) => self.progress(&message["params"]),
-                _ => {}
+            if let Ok(message) = serde_json::from_slice(&line) {
+                self.take(message);
             }
         };
         // The server notices that nobody reads any more.
         self.waiting.end(ending);
+    }
+
+    /// A message of the server.
+    pub(super) fn take(&self, message: Value) {
+        match (message["method"].as_str(), message.get("id")) {
+            (None, Some(id)) => {
+                let open = id.as_u64().and_then(|id| self.waiting.remove(id));
+                // The request may have been dropped.
+                let _ = open.map(|open| open.response.send(message));
+            }
+            (Some(method), Some(id)) => self.asked(method, id, &message["params"]),
+            (Some("notifications/progress"), None) => self.progress(&message["params"]),
+            _ => {}
+        }
+    }
+
+    /// Whether a request has no response yet.
+    #[cfg(feature = "client")]
+    pub(super) fn is_open(&self, id: u64) -> bool {
+        self.waiting.is_open(id)
     }
 
     fn progress(&self, params: &Value) {

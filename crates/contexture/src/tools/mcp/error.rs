@@ -20,6 +20,14 @@ pub enum McpError {
         #[source]
         source: std::io::Error,
     },
+    /// Its address, or a header for it, is not one.
+    #[error("the address of the MCP server `{server}`: {problem}")]
+    Address {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// It ended, or closed its output.
     #[error("the MCP server `{server}` ended")]
     Ended {

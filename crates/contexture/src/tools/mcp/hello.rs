@@ -80,6 +80,7 @@ pub(super) async fn handshake(connection: &Connection) -> Result<(), McpError> {
         let version = version.chars().take(40).collect();
         return Err(McpError::Version { server: connection.server.clone(), version });
     }
+    connection.set_agreed(version);
     connection.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     Ok(())
 }
