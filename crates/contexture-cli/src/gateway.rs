@@ -1,6 +1,5 @@
 //! The commands of the gateway.
 
-mod yaml;
 mod configured;
 mod agents;
 pub(crate) mod place;

@@ -7,6 +7,7 @@ pub mod block;
 pub mod counts;
 pub mod date;
 pub mod fit;
+pub mod numbers;
 pub mod one_line;
 pub mod pattern;
 pub mod spoken;
@@ -16,6 +17,7 @@ pub mod search;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod front_matter;
+pub mod yaml;
 pub mod packed;
 pub mod revised;
 pub mod state_version;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use contexture_text::yaml;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::yaml;
 use crate::failure::Failure;
 
 /// Largest file of settings that is read.

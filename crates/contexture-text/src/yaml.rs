@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// What the file has that is not read, with its line.
-pub(super) fn read(text: &str) -> Result<Value, String> {
+pub fn read(text: &str) -> Result<Value, String> {
     let lines = text.lines().enumerate().map(|(number, line)| Line::new(number + 1, line)).collect();
     let mut reader = Reader { lines, at: 0 };
     if reader.peek().is_some_and(|line| line.text == "---") {
