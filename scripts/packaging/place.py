@@ -81,7 +81,7 @@ def check_program(place, *command, version):
             code=7,
         )
         expect("the provider said: when" in told, f"the agent was told nothing:\n{told}")
-        expect("contexture: 1 request in 1 conversation" in told, f"there is no receipt:\n{told}")
+        expect("1 request, 1 conversation" in told, f"there is no receipt:\n{told}")
         seen = provider.seen
         expect(len(seen) == 1 and seen[0][0] == "/v1/chat/completions", f"the provider saw {seen}")
         expect(seen[0][1] == "Bearer sk-not-a-key", "the agent's key did not arrive")

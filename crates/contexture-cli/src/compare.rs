@@ -1,5 +1,6 @@
 //! `contexture compare`: what context policies would have kept of recorded sessions, and at what cost.
 
+use contexture_text::numbers::counted;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use crate::progress::ProgressCounter;
 use crate::replay::example;
 use crate::replay::settings::settings_of;
 use crate::source::{self, RecordingSource, Unread};
-use crate::table::{Align, TextTable, counted};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::plot::short_count;

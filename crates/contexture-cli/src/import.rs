@@ -1,5 +1,6 @@
 //! `contexture import`: converts recorded sessions to the plain form.
 
+use contexture_text::numbers::counted;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +13,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::progress::ProgressCounter;
 use crate::source::{self, RecordingSource, Unread, say};
-use crate::table::{Align, TextTable, counted};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 use contexture_measure::names::Names;
 

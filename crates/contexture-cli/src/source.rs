@@ -13,7 +13,7 @@ use contexture::transcript::{self, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
 use crate::harmless::written_out;
-use crate::table::counted;
+use contexture_text::numbers::counted;
 
 /// Bytes read from a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -67,17 +67,25 @@ impl Unread {
 impl RecordingSource {
     /// Reads the recording message by message.
     pub fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, Unread> {
+        let mut has_messages = false;
+        let sink = &mut |record| {
+            has_messages = true;
+            sink(record);
+        };
         let result = if self.path == Path::new(STANDARD_INPUT) {
             transcript::read(io::stdin().lock(), sink)
         } else {
             let file = File::open(&self.path).context("open it").map_err(Unread::Failed)?;
             transcript::read(BufReader::with_capacity(BUFFER_BYTES, file), sink)
         };
-        result.map_err(|error| match error {
-            ReadError::UnknownFormat => Unread::Unknown,
-            ReadError::Empty => Unread::Empty,
-            error => Unread::Failed(error.into()),
-        })
+        match result {
+            // A text may have a line that looks like one of a recording.
+            Ok(report) if !self.is_named && !has_messages && report.broken_records > 0 => Err(Unread::Unknown),
+            Ok(report) => Ok(report),
+            Err(ReadError::UnknownFormat) => Err(Unread::Unknown),
+            Err(ReadError::Empty) => Err(Unread::Empty),
+            Err(error) => Err(Unread::Failed(error.into())),
+        }
     }
 
     /// Reads the records at its start, and says whether that was all of it. `None` for standard input, which can be read

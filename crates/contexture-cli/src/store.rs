@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::progress::ProgressLine;
-use crate::table::counted;
 use crate::terminal::Screen;
+use contexture_text::numbers::counted;
 
 /// How often a store that somebody writes to is copied.
 const MAX_COPIES: usize = 5;

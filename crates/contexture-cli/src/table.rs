@@ -178,11 +178,6 @@ fn in_cell(text: &str) -> String {
     written_out(&text.replace(['\n', '\t'], " "))
 }
 
-/// A count with its noun: `1 file`, `2 files`.
-pub fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,18 +49,20 @@ impl TextStyle {
 impl Screen {
     /// Standard output: as wide as the terminal, or else as the variable `COLUMNS` says.
     pub fn of_output() -> Self {
-        #[cfg(unix)]
-        let size = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
-        #[cfg(not(unix))]
-        let size = 0;
         let variable = || env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);
-        let columns = Some(size).filter(|columns| *columns > 0).or_else(variable).unwrap_or(DEFAULT_COLUMNS);
+        let columns = columns_of(&io::stdout()).or_else(variable).unwrap_or(DEFAULT_COLUMNS);
         Self { columns: columns.max(MIN_COLUMNS), has_colours: has_colours_on(io::stdout().is_terminal()) }
     }
 
     /// Standard error, whose lines are not wrapped.
     pub fn of_errors() -> Self {
         Self { columns: usize::MAX, has_colours: has_colours_on(io::stderr().is_terminal()) }
+    }
+
+    /// Standard error for prose, which is wrapped on a terminal.
+    pub fn of_prose_errors() -> Self {
+        let columns = columns_of(&io::stderr()).map_or(usize::MAX, |columns| columns.max(MIN_COLUMNS));
+        Self { columns, ..Self::of_errors() }
     }
 
     /// Returns a text in a style.
@@ -109,6 +111,18 @@ impl Screen {
         let line = self.wrap(&format!("next: {text}"), 2);
         format!("\n{}\n", self.paint(TextStyle::Dim, &line))
     }
+}
+
+/// The width of a terminal; `None` if it is none.
+#[cfg(unix)]
+fn columns_of(file: &impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(file).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+#[cfg(not(unix))]
+fn columns_of<T>(_file: &T) -> Option<usize> {
+    None
 }
 
 /// The number of visible characters, without colour codes.

@@ -5,6 +5,7 @@ pub mod bill;
 pub mod record;
 pub mod receipt;
 pub mod cap;
+pub mod told;
 pub mod signals;
 pub mod compare;
 pub(crate) mod harm;

@@ -6,7 +6,6 @@
 
 pub mod block;
 mod text;
-mod spoken;
 pub mod view;
 mod made;
 mod verdict;
@@ -30,5 +29,4 @@ pub mod playing;
 pub use address_file::running_inspector;
 pub use archive::{ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket};
 pub use server::{InspectServer, Inspector};
-pub use spoken::title_of;
 pub use watching::{ARCHIVE_NAME, inspector_of_gateway};

@@ -7,6 +7,7 @@ pub mod block;
 pub mod counts;
 pub mod date;
 pub mod fit;
+pub mod numbers;
 pub mod one_line;
 pub mod pattern;
 pub mod spoken;

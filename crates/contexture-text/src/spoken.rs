@@ -44,6 +44,25 @@ pub fn spoken_text(text: &str) -> Option<Cow<'_, str>> {
     spoken(&left).map(|said| Cow::Owned(said.trim_end().to_owned()))
 }
 
+/// Characters of a title.
+const TITLE_CHARS: usize = 120;
+
+/// The title of a conversation: the first line of what a person said in a message. `None` if nobody said anything.
+///
+/// ```
+/// use contexture_text::spoken::title_of;
+/// let message = "<current_datetime>noon</current_datetime>\nfix the bug\n\nIt is in `main`.";
+/// assert_eq!(title_of(message).as_deref(), Some("fix the bug"));
+/// ```
+pub fn title_of(message: &str) -> Option<String> {
+    let said = spoken_text(message)?;
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(match line.char_indices().nth(TITLE_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    })
+}
+
 /// What follows an element of a harness at the start of a text. Such an element has a name of several words, which those
 /// of HTML do not have.
 fn after_element(text: &str) -> Option<&str> {
@@ -102,5 +121,14 @@ mod tests {
         assert_eq!(said(&format!("{reminder}\nfix it{reminder} now")).as_deref(), Some("fix it now"));
         assert_eq!(said("fix <system-reminder> all of this is theirs").as_deref(), Some("fix"));
         assert_eq!(said(reminder), None);
+    }
+
+    #[test]
+    fn a_title_is_the_first_line_of_what_a_person_said() {
+        let title = |text: &str| title_of(text);
+        assert_eq!(title("<system-reminder>x</system-reminder>\n\n  fix it  \nnow").as_deref(), Some("fix it"));
+        assert_eq!(title("<system-reminder>x</system-reminder>"), None);
+        let long = title(&"ü".repeat(500)).unwrap_or_default();
+        assert_eq!((long.chars().count(), long.ends_with("ü…")), (TITLE_CHARS + 1, true));
     }
 }

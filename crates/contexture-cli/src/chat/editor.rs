@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contexture_text::numbers::thousands;
 use unicode_width::UnicodeWidthChar;
 
 /// A paste of more lines is shown as one mark.
@@ -307,8 +308,8 @@ impl Cell {
             Cell::Char('\t') => TAB.to_owned(),
             Cell::Char(character) => character.to_string(),
             Cell::Pasted(text) => match text.lines().count() {
-                1 => format!("[pasted {} characters]", grouped(text.chars().count())),
-                lines => format!("[pasted {} lines]", grouped(lines)),
+                1 => format!("[pasted {} characters]", thousands(text.chars().count() as u64)),
+                lines => format!("[pasted {} lines]", thousands(lines as u64)),
             },
         }
     }
@@ -327,19 +328,6 @@ fn text_of(cells: &[Cell]) -> String {
             Cell::Char(character) => text.push(*character),
             Cell::Pasted(pasted) => text.push_str(pasted),
         }
-    }
-    text
-}
-
-/// A number with spaces between thousands.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
     }
     text
 }

@@ -1,9 +1,13 @@
 //! Answers as a terminal shows them: Markdown, line by line, broken between words.
 
+mod inline;
+mod table;
+
 use unicode_width::UnicodeWidthChar;
 
 use super::code::{self, Language};
 use crate::terminal::Screen;
+use inline::inline;
 
 /// A character with its style, a code of the terminal that is empty for plain text.
 pub(super) type Glyph = (char, &'static str);
@@ -16,16 +20,40 @@ const HEADING: &str = "1;36";
 /// The columns of a tab.
 const TAB: usize = 4;
 
-/// An answer that is being shown. It knows whether it is inside a block of code.
+/// The most lines of a table; what follows is a table of its own.
+const MAX_TABLE_LINES: usize = 500;
+
+/// An answer that is being shown. It knows whether it is inside a block of code, or of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Markdown {
     /// The fence that ends the block of code, and its language.
     code: Option<(String, Language)>,
+    /// The lines of a table that has not ended: its columns are as wide as all of them need.
+    table: Vec<String>,
 }
 
 impl Markdown {
-    /// The rows of a whole line.
+    /// The rows that can be shown after a whole line. Those of a table come when it has ended.
     pub(super) fn line(&mut self, line: &str, screen: Screen) -> Vec<String> {
+        if self.code.is_none() && table::is_row(line) && self.table.len() < MAX_TABLE_LINES {
+            self.table.push(line.to_owned());
+            return Vec::new();
+        }
+        let mut rows = self.end(screen);
+        rows.extend(self.rows(line, screen));
+        rows
+    }
+
+    /// The rows that are left when the answer has ended.
+    pub(super) fn end(&mut self, screen: Screen) -> Vec<String> {
+        let lines = std::mem::take(&mut self.table);
+        match table::table(&lines, screen.columns) {
+            Some(rows) => rows.iter().map(|row| painted(row, screen)).collect(),
+            None => lines.iter().flat_map(|line| self.rows(line, screen)).collect(),
+        }
+    }
+
+    fn rows(&mut self, line: &str, screen: Screen) -> Vec<String> {
         let (glyphs, indent) = self.glyphs(line);
         let rows = wrapped(&glyphs, indent, screen.columns);
         rows.iter().map(|row| painted(row, screen)).collect()
@@ -85,37 +113,6 @@ fn listed(line: &str, start: &str, indent: usize) -> (Vec<Glyph>, usize) {
 
 fn plain(text: &str, style: &'static str) -> Vec<Glyph> {
     text.chars().map(|character| (character, style)).collect()
-}
-
-/// Text with bold words and pieces of code. A mark without its partner is shown as it is.
-fn inline(text: &str) -> Vec<Glyph> {
-    let (mut glyphs, mut rest, mut style) = (Vec::new(), text, "");
-    while let Some(character) = rest.chars().next() {
-        let ticks = rest.bytes().take_while(|byte| *byte == b'`').count();
-        if ticks > 0 {
-            let (mark, after) = rest.split_at(ticks);
-            match after.find(mark) {
-                Some(end) => {
-                    glyphs.extend(plain(&after[..end], CODE));
-                    rest = &after[end + ticks..];
-                }
-                None => {
-                    glyphs.extend(plain(mark, style));
-                    rest = after;
-                }
-            }
-            continue;
-        }
-        let is_mark = rest.starts_with("**");
-        if is_mark && (style == BOLD || rest[2..].contains("**")) {
-            style = if style == BOLD { "" } else { BOLD };
-            rest = &rest[2..];
-            continue;
-        }
-        glyphs.push((character, style));
-        rest = &rest[character.len_utf8()..];
-    }
-    glyphs
 }
 
 /// Rows of at most so many columns, broken at spaces; a word that is longer than a row keeps its row to itself and is
@@ -200,7 +197,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str, screen: Screen, expected: &[&str]) {
         let mut markdown = Markdown::default();
-        let rows: Vec<String> = text.lines().flat_map(|line| markdown.line(line, screen)).collect();
+        let mut rows: Vec<String> = text.lines().flat_map(|line| markdown.line(line, screen)).collect();
+        rows.extend(markdown.end(screen));
         assert_eq!(rows, expected);
     }
 
@@ -224,6 +222,40 @@ mod tests {
         check("2 ** 3 and a ` tick", COLOURED, &["2 ** 3 and a ` tick"]);
         check("---", BARE, &["────────────"]);
         check("#hashtag", BARE, &["#hashtag"]);
+    }
+
+    #[test]
+    fn emphasis_and_links_are_shown_and_their_marks_are_not() {
+        check("an *old* _thing_ ~~gone~~", COLOURED, &["an \x1b[3mold\x1b[0m \x1b[3mthing\x1b[0m \x1b[9mgone\x1b[0m"]);
+        check("**so *very* bold**", COLOURED, &["\x1b[1mso \x1b[0m\x1b[1;3mvery\x1b[0m\x1b[1m bold\x1b[0m"]);
+        check("***all***", BARE, &["all"]);
+        check("see [the page](https://x.y)", BARE, &["see the page", "(https://x.y)"]);
+        check("[https://x.y](https://x.y)", BARE, &["https://x.y"]);
+        check("[#a.rs](#a-rs)", BARE, &["#a.rs"]);
+        check("a[0](x) b", BARE, &["a[0](x) b"]);
+    }
+
+    #[test]
+    fn what_is_no_emphasis_is_left_alone() {
+        for text in ["snake_case_name", "2*3*4", "a * b * c", "*x", "__init__.py x", "f(*args, **kw)", "[x] done"] {
+            check(text, BARE, &[text]);
+        }
+        check(r"\*not\* C:\dir", BARE, &[r"*not* C:\dir"]);
+        // Marks without an end cost time for the line, not for its square.
+        let long = "*a [c ".repeat(2_000);
+        assert_eq!(inline(&long).len(), long.len());
+    }
+
+    #[test]
+    fn tables_have_columns() {
+        let text = "| name | is |\n| --- | :-: |\n| `a\\|b` | **one** |\n| c |\nend";
+        check(text, BARE, &["name │ is", "─────┼────", "a|b  │ one", "c    │", "end"]);
+        let wide = "| a | about |\n|---|---|\n| x | words that need two rows |";
+        check(wide, BARE, &["a │ about", "──┼─────────────────────", "x │ words that need two", "  │ rows"]);
+        let too_wide = "| a |\n|---|\n| a-word-that-is-longer-than-a-row |";
+        check(too_wide, BARE, &["| a |", "|---|", "|", "a-word-that-is-longer-than-a-row", "|"]);
+        check("| no table", BARE, &["| no table"]);
+        check("|x|\ny", BARE, &["|x|", "y"]);
     }
 
     #[test]

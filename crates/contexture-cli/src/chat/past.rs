@@ -1,6 +1,7 @@
 //! What was said before, for a person who goes on with a thread.
 
 use contexture::item::{Item, Role};
+use contexture_text::numbers::counted;
 
 use super::happening::Call;
 use super::markdown::{Markdown, wrapped_text};
@@ -35,24 +36,48 @@ pub(super) fn shown<'a>(log: impl Iterator<Item = &'a Item>, screen: Screen) -> 
         let Some(message) = item.as_message() else { continue };
         let rows: Vec<String> = match message.role {
             Role::User => {
-                let said = written_out(&message.text());
+                let said = written_out(&as_typed(&message.text()));
                 let lines =
                     said.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { "› " } else { "  " }));
                 lines.flat_map(|line| wrapped_text(&line, 2, screen.columns)).collect()
             }
             Role::Assistant => {
                 let mut markdown = Markdown::default();
-                spoken(&message.text()).lines().flat_map(|line| markdown.line(line, screen)).collect()
+                let said = spoken(&message.text());
+                let mut rows: Vec<String> = said.lines().flat_map(|line| markdown.line(line, screen)).collect();
+                rows.extend(markdown.end(screen));
+                rows
             }
             _ => continue,
         };
         let left = rows.len().saturating_sub(MAX_ROWS);
         rows.iter().take(MAX_ROWS).for_each(|row| text.push_str(&format!("{row}\n")));
         if left > 0 {
-            text.push_str(&dim(screen, &format!("  … {left} more rows …")));
+            text.push_str(&dim(screen, &format!("  … {} …", counted(left, "more row"))));
         }
     }
     text
+}
+
+/// A message as it was typed: `[#a.rs](#a-rs)`, as the model reads it, was `#a.rs`.
+fn as_typed(text: &str) -> String {
+    let (mut typed, mut rest) = (String::new(), text);
+    while let Some((before, link)) = rest.split_once("[#") {
+        typed.push_str(before);
+        typed.push('#');
+        let whole = link.split_once("](#").and_then(|(name, after)| Some((name, after.split_once(')')?)));
+        match whole.filter(|(name, (anchor, _))| !name.contains(['[', '\n']) && !anchor.contains(char::is_whitespace)) {
+            Some((name, (_, after))) => {
+                typed.push_str(name);
+                rest = after;
+            }
+            None => {
+                typed.insert(typed.len() - 1, '[');
+                rest = link;
+            }
+        }
+    }
+    typed + rest
 }
 
 fn dim(screen: Screen, text: &str) -> String {
@@ -62,6 +87,14 @@ fn dim(screen: Screen, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_named_as_they_were_typed() {
+        assert_eq!(as_typed("see [#a b.rs](#a-b-rs) and [#c](#c)!"), "see #a b.rs and #c!");
+        for text in ["see [#a", "[#a](b) x", "[#a](#b c", "#plain", "[x](#y)"] {
+            assert_eq!(as_typed(text), text);
+        }
+    }
 
     #[test]
     fn the_last_turns_are_shown_and_the_rest_is_counted() {

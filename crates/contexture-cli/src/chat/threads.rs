@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contexture::id::IdSource;
 use contexture::store::{Batch, Key, StorageAdapter, StoreError};
+use contexture_text::spoken::title_of;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -14,9 +15,6 @@ use crate::terminal::Screen;
 
 /// What is said if there is none.
 pub(super) const NONE_YET: &str = "There is no thread of this directory yet.\n";
-
-/// The most characters of a title.
-const MAX_TITLE_CHARS: usize = 60;
 
 /// The threads of one directory, in a store.
 #[derive(Clone)]
@@ -87,7 +85,7 @@ impl Threads {
         let key = self.key().then(id).into_string();
         let known = self.store.get(&key).await.map_err(store_failed)?;
         let known = known.and_then(|record| serde_json::from_slice::<ThreadRecord>(&record.value).ok());
-        let title = known.map_or_else(|| title_of(message), |thread| thread.title);
+        let title = known.map_or_else(|| title_of(message).unwrap_or_default(), |thread| thread.title);
         let record = ThreadRecord { id: id.to_owned(), title, used_ms: now().as_millis() as u64 };
         self.store.set(&key, serde_json::to_vec(&record)?).await.map_err(store_failed)?;
         Ok(())
@@ -114,12 +112,6 @@ impl Threads {
         let next = screen.next("`contexture chat --thread ID` goes on with one, `--continue` with the first.");
         Ok(format!("{}{next}", table.fit(screen)))
     }
-}
-
-/// The first line of a message that says something, cut.
-fn title_of(message: &str) -> String {
-    let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(MAX_TITLE_CHARS).collect()
 }
 
 fn now() -> Duration {

@@ -307,10 +307,12 @@ impl Talk {
         }
         // The rows below must not be broken by the terminal.
         let narrow = Screen { columns: size(screen).0.saturating_sub(1).max(2), ..screen };
+        let mut ahead = showing.answer.clone();
         self.live.partial = match showing.line.is_empty() {
             true => Vec::new(),
-            false => showing.answer.clone().line(&showing.line, narrow),
+            false => ahead.line(&showing.line, narrow),
         };
+        self.live.partial.extend(ahead.end(narrow));
         self.live.begin("answering");
         self.print(&printed)
     }
@@ -346,11 +348,11 @@ impl Talk {
     fn end_line(&mut self, showing: &mut Showing) -> Result<(), Failure> {
         let line = std::mem::take(&mut showing.line);
         self.live.partial.clear();
-        if line.is_empty() {
-            return Ok(());
-        }
-        let rows = showing.answer.line(&line, Screen::of_output());
-        self.print(&format!("{}\n", rows.join("\n")))
+        let screen = Screen::of_output();
+        let mut rows = if line.is_empty() { Vec::new() } else { showing.answer.line(&line, screen) };
+        rows.extend(showing.answer.end(screen));
+        let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        if text.is_empty() { Ok(()) } else { self.print(&text) }
     }
 }
 

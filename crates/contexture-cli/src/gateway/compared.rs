@@ -2,6 +2,8 @@
 
 use contexture_gateway::account::compare::{Comparison, Interval, LEAST, Measure};
 
+use contexture_text::numbers::counted;
+
 use crate::table::{Align, TextTable};
 
 /// Both groups with their intervals, and what is missing for narrower ones.
@@ -12,7 +14,7 @@ pub(super) fn told(comparison: &Comparison) -> String {
                 out for comparison\n"
             .to_owned();
     }
-    let mut text = format!("{folded} conversations were folded, {held_out} were held out\n");
+    let mut text = format!("folded: {}, held out: {held_out}\n", counted(*folded, "conversation"));
     if comparison.measures.is_empty() {
         let (folded, held_out) = comparison.missing;
         text.push_str(&format!(
@@ -41,7 +43,10 @@ pub(super) fn told(comparison: &Comparison) -> String {
         text.push_str("some dollars rest on guessed prices; [[model]] in contexture.toml sets them\n");
     }
     if comparison.unpriced > 0 {
-        text.push_str(&format!("dollars lack {} requests to models without a known price\n", comparison.unpriced));
+        text.push_str(&format!(
+            "dollars lack {} to models without a known price\n",
+            counted(comparison.unpriced as usize, "request")
+        ));
     }
     text
 }

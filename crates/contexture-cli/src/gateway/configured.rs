@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use contexture_text::yaml;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use contexture_gateway::answerer::Answerer;
 use contexture_gateway::{Gateway, Options, RequestRecord, Upstreams};
+use contexture_text::numbers::counted;
 use tokio::process::{Child, Command};
 
 use super::agents::Agent;
@@ -90,7 +91,8 @@ fn unseen(agent: &Agent, seen: &Seen) -> Failure {
     let Seen { ended, refused, records, .. } = seen;
     let name = &agent.name;
     if *refused > 0 {
-        let failure = Failure::work(format!("{refused} requests of `{name}` came without the gateway's key ({ended})"));
+        let count = counted(*refused as usize, "request");
+        let failure = Failure::work(format!("{count} of `{name}` came without the gateway's key ({ended})"));
         return failure.hint(
             "an agent that drops the path of its address cannot be used, unless it can send the header `x-contexture-key`",
         );
@@ -98,7 +100,8 @@ fn unseen(agent: &Agent, seen: &Seen) -> Failure {
     let failure = Failure::work(match records.len() {
         0 => format!("no request of `{name}` was seen by the gateway ({ended})"),
         count => {
-            format!("{count} requests of `{name}` were seen by the gateway, but none that a model answered ({ended})")
+            let seen = counted(count, "request");
+            format!("the gateway saw {seen} of `{name}`, but none that a model answered ({ended})")
         }
     });
     match (&agent.hint, seen.words.is_empty()) {

@@ -7,7 +7,7 @@ use contexture_inspect::Archive;
 
 use super::place::StoreFlag;
 use crate::failure::Failure;
-use crate::table::counted;
+use contexture_text::numbers::counted;
 
 /// Delete what the gateway stored about a conversation, or everything
 #[derive(Args)]

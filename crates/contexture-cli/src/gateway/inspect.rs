@@ -13,9 +13,8 @@ use contexture::transcript::Format;
 use contexture_gateway::simulate::played::Played;
 use contexture_gateway::{is_store, open_store};
 use contexture_inspect::view::About;
-use contexture_inspect::{
-    ARCHIVE_NAME, AnnouncedRecording, Archive, InspectServer, Inspector, library, playing, title_of,
-};
+use contexture_inspect::{ARCHIVE_NAME, AnnouncedRecording, Archive, InspectServer, Inspector, library, playing};
+use contexture_text::spoken::title_of;
 use tokio::task::JoinHandle;
 
 use super::place::store_path;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use contexture_gateway::models::{Known, Models, agent_models, names_in};
 
-use super::print::thousands;
 use crate::failure::Failure;
+use contexture_text::numbers::thousands;
 
 /// List what is known of models: windows, prices, and where these come from
 ///

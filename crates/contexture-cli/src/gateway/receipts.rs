@@ -1,23 +1,27 @@
 //! `contexture receipts`: what passed through the gateway, and what it cost.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use contexture_gateway::account::compare::{compare, conversation_sums};
+use contexture_gateway::account::told::less_or_more;
 use contexture_gateway::{Receipt, RequestRecord};
-use contexture_text::date::day;
-use serde_json::json;
+use contexture_text::date::{day, minute};
+use contexture_text::numbers::thousands;
+use serde_json::{Value, json};
 
 use super::compared;
 use super::place::StoreFlag;
-use super::print::{self, less_or_more, thousands};
+use super::print::{self, Extent};
 use crate::failure::Failure;
 use crate::table::{Align, TextTable};
+use crate::terminal::Screen;
 
-/// Print what passed through the gateway, what it cost, and what it would have cost without it
+/// Print what your agents' requests cost, and what they would have cost unchanged
 ///
+/// One line for each conversation, newest first, with the id by which `contexture show` and `contexture forget` know it.
 /// docs/receipts.md says how the bill is computed and how to check it.
 #[derive(Args)]
 pub struct Receipts {
@@ -27,12 +31,24 @@ pub struct Receipts {
     /// Compare conversations that were folded with those that `--holdout` held out, with intervals
     #[arg(long, conflicts_with = "by")]
     compare: bool,
+    /// Print everything about each line, and the whole receipt
+    #[arg(long)]
+    details: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     store: StoreFlag,
 }
+
+/// The fewest characters of an id that are shown.
+const MIN_ID_CHARS: usize = 8;
+
+/// The columns beside id and title, if they are as wide as they usually are.
+const BESIDE_CHARS: usize = 32;
+
+/// The fewest characters of a title.
+const MIN_TITLE_CHARS: usize = 20;
 
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,6 +63,46 @@ enum By {
     Session,
 }
 
+/// What a line is made of.
+struct ReceiptGroup {
+    name: String,
+    /// What the user of the conversation said first.
+    title: Option<String>,
+    /// When its first and its last request came, in milliseconds since the Unix epoch.
+    times_ms: (u64, u64),
+    receipt: Receipt,
+}
+
+impl ReceiptGroup {
+    fn of(name: String, records: &[RequestRecord]) -> Self {
+        let times = || records.iter().map(|record| record.time_ms);
+        let times_ms = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
+        let title = records.iter().find_map(|record| record.title.clone());
+        Self { name, title, times_ms, receipt: Receipt::of(records) }
+    }
+
+    fn to_json(&self, by: By) -> Value {
+        let (first_ms, last_ms) = self.times_ms;
+        let mut value = json!({"name": self.name, "first_ms": first_ms, "last_ms": last_ms, "receipt": self.receipt});
+        if by == By::Conversation {
+            value["title"] = json!(self.title);
+        }
+        value
+    }
+
+    /// The title, or what is said in place of it.
+    fn title(&self) -> String {
+        match &self.title {
+            Some(title) => title.clone(),
+            None if self.name == NO_CONVERSATION => "requests that belong to no conversation".to_owned(),
+            None => "(without a title)".to_owned(),
+        }
+    }
+}
+
+/// The name of the group of requests that belong to no conversation.
+const NO_CONVERSATION: &str = "none";
+
 /// Carries out the command.
 ///
 /// # Errors
@@ -56,57 +112,160 @@ pub fn run(command: &Receipts) -> Result<(), Failure> {
         Some(store) => store.requests(None).map_err(|error| Failure::work(error.to_string()))?,
         None => Vec::new(),
     };
-    if command.compare {
+    let text = if command.compare {
         let comparison = compare(&conversation_sums(&records));
-        let text = match command.json {
+        match command.json {
             true => serde_json::to_string_pretty(&comparison)? + "\n",
             false => compared::told(&comparison),
-        };
-        return Ok(io::stdout().write_all(text.as_bytes())?);
-    }
-    let mut groups: BTreeMap<String, Vec<RequestRecord>> = BTreeMap::new();
-    for record in &records {
-        groups.entry(name_of(command.by, record)).or_default().push(record.clone());
-    }
-    let receipts: Vec<(String, Receipt)> =
-        groups.into_iter().map(|(name, records)| (name, Receipt::of(&records))).collect();
-    let text = match command.json {
-        true => {
-            let all: Vec<_> =
-                receipts.iter().map(|(name, receipt)| json!({"name": name, "receipt": receipt})).collect();
-            serde_json::to_string_pretty(&json!({"by": format!("{:?}", command.by).to_lowercase(), "receipts": all}))?
-                + "\n"
         }
-        false if receipts.is_empty() => "no request was seen yet; `contexture run claude` lets some pass\n".to_owned(),
-        false => format!("{}\n{}", table(&receipts), print::receipt(&Receipt::of(&records), false)),
+    } else {
+        let groups = grouped(command.by, &records);
+        match command.json {
+            true => {
+                let all: Vec<Value> = groups.iter().map(|group| group.to_json(command.by)).collect();
+                let by = format!("{:?}", command.by).to_lowercase();
+                serde_json::to_string_pretty(&json!({"by": by, "receipts": all}))? + "\n"
+            }
+            false if groups.is_empty() => {
+                "no request was seen yet; `contexture run claude` lets some pass\n".to_owned()
+            }
+            false => told(command, &groups, &Receipt::of(&records)),
+        }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
+/// The groups of requests; conversations newest first.
+fn grouped(by: By, records: &[RequestRecord]) -> Vec<ReceiptGroup> {
+    let mut groups: BTreeMap<String, Vec<RequestRecord>> = BTreeMap::new();
+    for record in records {
+        groups.entry(name_of(by, record)).or_default().push(record.clone());
+    }
+    let mut groups: Vec<_> = groups.into_iter().map(|(name, records)| ReceiptGroup::of(name, &records)).collect();
+    if by == By::Conversation {
+        groups.sort_by_key(|group| std::cmp::Reverse(group.times_ms.1));
+    }
+    groups
+}
+
 fn name_of(by: By, record: &RequestRecord) -> String {
     match by {
-        By::Conversation => record.conversation.clone().unwrap_or_else(|| "none".to_owned()),
+        By::Conversation => record.conversation.clone().unwrap_or_else(|| NO_CONVERSATION.to_owned()),
         By::Model => record.model.clone(),
         By::Session => record.session.clone(),
         By::Day => day(Duration::from_millis(record.time_ms)),
     }
 }
 
-fn table(receipts: &[(String, Receipt)]) -> String {
-    let titles = ["", "requests", "came", "sent", "billed", "pass-through", "", "folds"];
-    let mut table =
-        TextTable::new(titles.map(|title| (title, if title.is_empty() { Align::Left } else { Align::Right })));
-    for (name, receipt) in receipts {
+/// All lines, and what they come to.
+fn told(command: &Receipts, groups: &[ReceiptGroup], all: &Receipt) -> String {
+    let screen = Screen::of_output();
+    let (table, extent) = match command.details {
+        true => (detailed(command.by, groups), Extent::Details),
+        false if command.by == By::Conversation => (conversations(groups, screen), Extent::Line),
+        false => (listed(command.by, groups), Extent::Line),
+    };
+    // What is piped somewhere is read by programs, for which a line is a line.
+    let table = if io::stdout().is_terminal() || command.details { table.fit(screen) } else { table.render() };
+    let sum = print::receipt(all, false, extent, screen);
+    let next = match command.details {
+        true => String::new(),
+        false => screen.next("`contexture receipts --details` says why."),
+    };
+    format!("{table}\n{sum}{next}")
+}
+
+/// How many characters of each id tell them apart.
+fn id_chars(groups: &[ReceiptGroup]) -> usize {
+    let longest = groups.iter().map(|group| group.name.len()).max().unwrap_or_default();
+    let is_enough = |chars: &usize| {
+        let starts = groups.iter().map(|group| group.name.chars().take(*chars).collect::<String>());
+        starts.collect::<HashSet<_>>().len() == groups.len()
+    };
+    (MIN_ID_CHARS..longest).find(is_enough).unwrap_or(longest)
+}
+
+/// One line for each group.
+fn listed(by: By, groups: &[ReceiptGroup]) -> TextTable {
+    let name = format!("{by:?}").to_lowercase();
+    let mut table = TextTable::new([
+        (name.as_str(), Align::Name),
+        ("requests", Align::Right),
+        ("paid", Align::Right),
+        ("saved", Align::Right),
+    ]);
+    for group in groups {
+        let receipt = &group.receipt;
+        table.row([group.name.clone(), thousands(receipt.requests as u64), receipt.amounts().0, saved(receipt)]);
+    }
+    table
+}
+
+/// One line for each conversation. On a terminal a title ends where the line does.
+fn conversations(groups: &[ReceiptGroup], screen: Screen) -> TextTable {
+    let id_chars = id_chars(groups);
+    let title_chars = match io::stdout().is_terminal() {
+        true => screen.columns.saturating_sub(BESIDE_CHARS + id_chars).max(MIN_TITLE_CHARS),
+        false => usize::MAX,
+    };
+    let mut table = TextTable::new([
+        ("id", Align::Left),
+        ("day", Align::Left),
+        ("paid", Align::Right),
+        ("saved", Align::Right),
+        ("conversation", Align::Left),
+    ]);
+    for group in groups {
+        let (id, last) = (group.name.chars().take(id_chars).collect(), Duration::from_millis(group.times_ms.1));
+        let title = cut(&group.title(), title_chars);
+        table.row([id, day(last), group.receipt.amounts().0, saved(&group.receipt), title]);
+    }
+    table
+}
+
+fn detailed(by: By, groups: &[ReceiptGroup]) -> TextTable {
+    let name = format!("{by:?}").to_lowercase();
+    let mut table = TextTable::new([
+        (name.as_str(), Align::Name),
+        ("title", Align::Prose),
+        ("from", Align::Left),
+        ("to", Align::Left),
+        ("requests", Align::Right),
+        ("written by the agent", Align::Right),
+        ("sent", Align::Right),
+        ("billed", Align::Right),
+        ("unchanged", Align::Right),
+        ("", Align::Left),
+        ("folds", Align::Right),
+    ]);
+    for group in groups {
+        let ReceiptGroup { name, times_ms: (first_ms, last_ms), receipt, .. } = group;
         table.row([
             name.clone(),
+            if by == By::Conversation { group.title() } else { String::new() },
+            minute(Duration::from_millis(*first_ms)),
+            minute(Duration::from_millis(*last_ms)),
             receipt.requests.to_string(),
             thousands(receipt.came),
             thousands(receipt.sent),
             thousands(receipt.billed as u64),
             thousands(receipt.passed_through as u64),
             less_or_more(receipt.saved_share()),
-            receipt.folds.len().to_string(),
+            receipt.fold_count().to_string(),
         ]);
     }
-    table.render()
+    table
+}
+
+/// What was saved in percent; nothing if nothing was changed.
+fn saved(receipt: &Receipt) -> String {
+    if receipt.changed == 0 { String::new() } else { format!("{:.0} %", receipt.saved_share() * 100.0) }
+}
+
+/// The first characters of a text, with an ellipsis if there are more.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
 }

@@ -7,25 +7,27 @@ use std::sync::Arc;
 
 use clap::Args;
 use contexture_gateway::{Gateway, Options};
+use contexture_text::numbers::counted;
 use tokio::process::Command;
 
-use super::agents::{Agent, Pointed};
+use super::agents::{self, Agent, Pointed};
 use super::configured::Surroundings;
 use super::flags::{self, GatewayFlags, web_address};
 use super::install::record::behind_installed;
-use super::print;
+use super::print::{self, Extent};
 use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
 use super::telemetry;
 use crate::failure::Failure;
 use crate::settings::GATEWAY_VARIABLE;
+use crate::terminal::Screen;
 
-/// Run an agent through a local gateway, and print a receipt when it ends
+/// Run an agent through a local gateway, and say at the end what it cost
 ///
 /// The agent works in the terminal as it always does. It is pointed at the gateway with variables and files of the
-/// gateway's own; no file of the agent is changed. Known agents: claude, codex, pi, opencode, qwen, copilot, goose, kimi,
-/// kimi-code, aider, mini, gemini, gptme, grok; any other command works with --set.
+/// gateway's own; no file of the agent is changed.
 #[derive(Args)]
+#[command(after_long_help = known_agents())]
 pub struct Run {
     #[command(flatten)]
     flags: GatewayFlags,
@@ -35,6 +37,9 @@ pub struct Run {
     /// Where requests go; otherwise to what the agent would have used
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
+    /// Print the whole receipt at the end, not only one line
+    #[arg(long)]
+    details: bool,
     /// The agent
     #[arg(value_name = "AGENT")]
     agent: String,
@@ -95,7 +100,8 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let receipt = gateway.end().await;
     telemetry.finish().await;
     let status = status?;
-    let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe));
+    let (extent, screen) = (Extent::with(command.details), Screen::of_prose_errors());
+    let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe, extent, screen));
     if command.flags.inspect && !command.flags.no_store {
         told.push_str("  `contexture inspect` shows it again\n");
     }
@@ -104,8 +110,9 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     }
     if refused > 0 {
         told.push_str(&format!(
-            "  {refused} requests came without the gateway's key and were refused: an agent that drops the path of its \
-             address cannot be used, unless it can send the header `x-contexture-key`\n"
+            "  {} came without the gateway's key: an agent that drops the path of its \
+             address cannot be used, unless it can send the header `x-contexture-key`\n",
+            counted(refused as usize, "request")
         ));
     }
     // If the terminal is gone, there is nobody to tell; the agent's exit code is returned all the same.
@@ -150,6 +157,12 @@ async fn spawn(
 fn no_proxy(name: &str) -> String {
     let before = env::var(name).unwrap_or_default();
     if before.is_empty() { "127.0.0.1,localhost".to_owned() } else { format!("{before},127.0.0.1,localhost") }
+}
+
+/// What the help says about agents.
+fn known_agents() -> String {
+    let names: Vec<String> = agents::known().into_iter().map(|agent| agent.name).collect();
+    format!("Known agents: {}; any other command works with --set.", names.join(", "))
 }
 
 /// Possible reasons why no request was seen.

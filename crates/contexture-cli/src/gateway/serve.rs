@@ -13,12 +13,13 @@ use super::flags::{self, GatewayFlags, web_address};
 use super::for_parent;
 use super::install::record::Record;
 use super::keys::KeptKeys;
-use super::print;
+use super::print::{self, Extent};
 use super::running::KeptNote;
 use super::start::cannot_start;
 use super::stopping::StopSignals;
 use super::telemetry;
 use crate::failure::Failure;
+use crate::terminal::Screen;
 
 /// Run a gateway without an agent, and print the variables to set
 ///
@@ -45,6 +46,9 @@ pub struct Serve {
     /// Print where it listens, but no keys: what is printed may be kept in a log
     #[arg(long)]
     quiet: bool,
+    /// Print the whole receipt at the end, not only one line
+    #[arg(long)]
+    details: bool,
     /// Be the gateway of an agent that was installed with `contexture install`
     #[arg(long, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
     installed: Option<String>,
@@ -125,7 +129,8 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     };
     let receipt = gateway.end_after(patience).await;
     telemetry.finish().await;
-    let _ = write!(io::stderr(), "\n{}", print::receipt(&receipt, command.flags.observe));
+    let (extent, screen) = (Extent::with(command.details), Screen::of_prose_errors());
+    let _ = write!(io::stderr(), "\n{}", print::receipt(&receipt, command.flags.observe, extent, screen));
     Ok(())
 }
 

@@ -7,9 +7,9 @@ use contexture::fold::FoldDecision;
 use contexture_gateway::Store;
 
 use super::place::StoreFlag;
-use super::print::thousands;
 use crate::failure::Failure;
 use crate::harmless::for_output;
+use contexture_text::numbers::{counted, thousands};
 
 /// Print the full text of an output that was shortened, or the decisions about a conversation
 ///
@@ -75,9 +75,9 @@ fn asked(text: &str, from_line: Option<usize>) -> Asked {
 
 fn decisions(store: &dyn Store, name: &str) -> Result<String, Failure> {
     let decided = store.decisions(name).map_err(|error| Failure::work(error.to_string()))?;
-    let mut text = format!("conversation {name}: {} decisions\n", decided.len());
+    let mut text = format!("conversation {name}: {}\n", counted(decided.len(), "decision"));
     for decided in decided {
-        let at = format!("before the request of {} messages", decided.messages);
+        let at = format!("before the request of {}", counted(decided.messages, "message"));
         text.push_str(&match &decided.decision {
             FoldDecision::Fold(fold) => format!(
                 "fold {at}: {} tokens to {}, because {}; it costs {:.0} and saves {:.0} with every request\n",

@@ -8,9 +8,10 @@ use contexture_inspect::running_inspector;
 use serde_json::json;
 
 use super::place::StoreFlag;
-use super::print::{less_or_more, thousands, used};
 use super::running::{self, Elsewhere, Running};
 use crate::failure::Failure;
+use contexture_gateway::account::told::{less_or_more, used};
+use contexture_text::numbers::{counted, thousands};
 
 /// List the running gateways, and what passed through them
 ///
@@ -100,12 +101,12 @@ fn of_receipt(receipt: &Receipt) -> String {
     let cap = receipt.cap.as_ref().filter(|cap| !cap.day.is_none());
     let cap = cap.map(|cap| format!(", today {}", used(&cap.day, &cap.day_spent))).unwrap_or_default();
     format!(
-        "{} requests, {} of {} tokens sent, {} billed, {} folds{cap}",
-        receipt.requests,
+        "{}, {} of {} tokens sent, {} billed, {}{cap}",
+        counted(receipt.requests, "request"),
         thousands(receipt.sent),
         thousands(receipt.came),
         less_or_more(receipt.saved_share()),
-        receipt.folds.len()
+        counted(receipt.fold_count(), "fold")
     )
 }
 

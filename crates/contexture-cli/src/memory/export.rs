@@ -12,7 +12,7 @@ use serde_json::json;
 use super::show::note_as_json;
 use super::whose::{Whose, in_words, wait};
 use crate::failure::Failure;
-use crate::table::counted;
+use contexture_text::numbers::counted;
 
 /// Write what is remembered to a folder: an index, and a file for each fact
 ///

@@ -10,7 +10,7 @@ use super::contained::forget_containing;
 use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, not_changed, now_ms, wait};
 use crate::failure::Failure;
-use crate::table::counted;
+use contexture_text::numbers::counted;
 
 /// Forget facts for good, with their older values, or files that a model keeps
 ///

@@ -1,5 +1,6 @@
 //! `contexture memory import` without arguments: takes in the sessions that agents have recorded, as far as they are new.
 
+use contexture_text::numbers::counted;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 use crate::harmless::{on_one_line, written_out};
 use crate::progress::ProgressLine;
 use crate::source;
-use crate::table::{Align, TextTable, counted};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 
 /// So many passages, or so many bytes of them, are written at once.

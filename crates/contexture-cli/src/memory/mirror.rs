@@ -12,7 +12,7 @@ use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
 use crate::harmless::written_out;
-use crate::table::counted;
+use contexture_text::numbers::counted;
 
 /// Takes over the files of a folder.
 pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool) -> Result<(), Failure> {

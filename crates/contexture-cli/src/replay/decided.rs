@@ -1,5 +1,6 @@
 //! A summary of the decisions while a recording was played.
 
+use contexture_text::numbers::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contexture::files::model::{FileModel, Grade};
@@ -7,7 +8,7 @@ use contexture::fold::{Fold, FoldDecision};
 use serde::Serialize;
 
 use crate::harmless::on_one_line;
-use crate::table::{Align, TextTable, counted};
+use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 use contexture_measure::plot::short_count;
 

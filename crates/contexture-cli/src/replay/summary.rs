@@ -6,13 +6,14 @@ use contexture::transcript::{Report, Transcript};
 use contexture_measure::play::player::{ReplayStep, SentMessage};
 use contexture_measure::play::ruler::Ruler;
 use contexture_measure::play::settings::PlaySettings;
+use contexture_text::numbers::counted;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::decided::{DecidedCounts, GradedLines};
 use super::worth::{DollarSum, Dollars, Kept};
 use crate::harmless::on_one_line;
-use crate::table::{Align, TextTable, counted};
+use crate::table::{Align, TextTable};
 use crate::terminal::{Screen, TextStyle};
 use contexture_measure::bill::{ReplayBill, Sizes};
 use contexture_measure::judge::{Measures, WindowJudge};

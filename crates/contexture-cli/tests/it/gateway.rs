@@ -93,15 +93,25 @@ fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
     assert_eq!(output.status.code(), Some(7), "the agent's exit code: {receipt}");
     assert!(told.contains("the agent works in"), "{told}");
     assert!(!told.contains("contexture:"), "the receipt is not in the agent's output");
-    assert!(receipt.contains("contexture: 3 requests in 3 conversations passed through"), "{receipt}");
-    assert!(receipt.contains("folded     nothing"), "{receipt}");
+    let lines: Vec<&str> = receipt.lines().filter(|line| line.starts_with("contexture: ")).collect();
+    let [line] = lines.as_slice() else { panic!("one line tells it: {receipt}") };
+    assert!(line.ends_with("3 requests, 3 conversations; nothing was changed") && line.contains('$'), "{line}");
+    assert!(!receipt.contains("folded"), "the rest is asked for: {receipt}");
+    let details = text(&rig.run(&["--details"]).stderr);
+    assert!(details.contains("  folded     nothing\n") && details.contains("  model      gpt-5: "), "{details}");
 
     let receipts = text(&rig.contexture(&["receipts", "--by", "model"]).stdout);
-    assert!(receipts.contains("gpt-5") && receipts.contains("3 requests"), "{receipts}");
+    assert!(receipts.contains("gpt-5") && receipts.contains("6 requests"), "{receipts}");
     let json = rig.contexture(&["receipts", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["receipts"].as_array().unwrap().len(), 3);
-    let name = json["receipts"][0]["name"].as_str().unwrap();
+    let newest = &json["receipts"][0];
+    assert_eq!(newest["title"], "question 2", "{newest}");
+    let name = newest["name"].as_str().unwrap();
+    check_list(&text(&rig.contexture(&["receipts"]).stdout), name);
+    let details = text(&rig.contexture(&["receipts", "--details"]).stdout);
+    assert!(details.contains(name) && details.contains("written by the agent"), "{details}");
+    assert!(details.lines().all(|line| line.chars().count() <= 80), "{details}");
     let shown = text(&rig.contexture(&["show", name]).stdout);
     assert_eq!(shown, format!("conversation {name}: 0 decisions\n"));
     assert!(text(&rig.contexture(&["status"]).stdout).contains("no gateway runs"));
@@ -110,6 +120,19 @@ fn an_agent_runs_as_if_nothing_were_between_and_a_receipt_is_printed() {
     assert!(text(&rig.contexture(&["forget", "--all"]).stdout).contains("forgot 2 conversations"));
     let json: serde_json::Value = serde_json::from_slice(&rig.contexture(&["receipts", "--json"]).stdout).unwrap();
     assert_eq!(json["receipts"].as_array().unwrap().len(), 0);
+}
+
+/// Every conversation is one line, newest first: the id by which it can be named, the day, and what was said first.
+#[track_caller]
+fn check_list(list: &str, newest: &str) {
+    let titles: Vec<&str> =
+        list.lines().filter_map(|line| line.split_once("question ")).map(|(_, rest)| rest).collect();
+    assert_eq!(titles, ["2", "1", "0"], "{list}");
+    let lines = list.lines().skip(1).take(3).map(|line| line.split_once("  ").unwrap());
+    let ids: Vec<&str> = lines.clone().map(|(id, _)| id).collect();
+    assert!(newest.starts_with(ids[0]) && ids[0].len() >= 8 && ids[1] != ids[0], "{list}");
+    assert!(lines.clone().all(|(_, rest)| rest.starts_with("20")), "a day: {list}");
+    assert!(list.contains("`contexture receipts --details` says why"), "{list}");
 }
 
 #[cfg(unix)]
@@ -199,7 +222,7 @@ fn the_doctor_is_not_content_with_requests_that_no_model_answers() {
     let output = rig.contexture(&arguments);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("1 requests of") && told.contains("none that a model answered"), "{told}");
+    assert!(told.contains("the gateway saw 1 request of") && told.contains("none that a model answered"), "{told}");
     assert!(told.contains("it only listed the models"), "the agent's own words: {told}");
 }
 
@@ -355,10 +378,10 @@ fn the_configuration_sets_prices_and_budget_and_flags_win() {
     let file = rig.home.path().join("mine.toml");
     std::fs::write(&file, "[gateway]\nbudget = 5000\n[[model]]\nname = \"gpt-5\"\ninput = 1e6\noutput = 0\n").unwrap();
     let file = file.to_str().unwrap();
-    let receipt = text(&rig.run(&["--config", file]).stderr);
+    let receipt = text(&rig.run(&["--details", "--config", file]).stderr);
     // Three answers that took one token each, at a dollar a token.
     assert!(
-        receipt.contains("$3.00 against $3.00") && receipt.contains("by [[model]] of the configuration"),
+        receipt.contains("contexture: $3.00, ") && receipt.contains("by [[model]] of the configuration"),
         "{receipt}"
     );
     std::fs::write(file, "[gateway]\nbudget = 5\n").unwrap();

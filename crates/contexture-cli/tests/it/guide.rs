@@ -69,6 +69,14 @@ fn the_fold_of_the_guide_is_the_first_of_the_example() {
 }
 
 #[test]
+fn the_readme_is_short() {
+    let readme = include_str!("../../../../README.md");
+    let (before, _) = readme.split_once("## More").expect("a part for the rest");
+    let words = before.split_whitespace().count();
+    assert!(words <= 900, "README.md has {words} words before \"More\"");
+}
+
+#[test]
 fn the_table_of_the_guide_is_the_example_s() {
     let run = run_in(Path::new("."), &["replay"], "");
     let start = run.stdout.find("folded ").expect("the example is folded");

@@ -467,6 +467,10 @@ fn every_way_to_name_nothing_is_told_apart() {
     fs::create_dir(directory.path().join("empty")).unwrap();
     fs::write(directory.path().join("empty.jsonl"), "").unwrap();
     fs::write(directory.path().join("bytes.bin"), [0, 159, 146, 150, 255, 10, 13]).unwrap();
+    // A text with a line of JSON is no recording that is broken nearly everywhere.
+    fs::create_dir(directory.path().join("texts")).unwrap();
+    let text = include_str!("../../../../docs/on-disk-format.md");
+    fs::write(directory.path().join("texts/format.md"), text).unwrap();
     for command in ["replay", "compare"] {
         let said = |arguments: &[&str]| {
             let arguments: Vec<&str> = [command].iter().chain(arguments).copied().collect();
@@ -478,6 +482,7 @@ fn every_way_to_name_nothing_is_told_apart() {
         assert_eq!(said(&["empty"]), told(1, "error: the named directories have no files"));
         assert_eq!(said(&["empty.jsonl"]), told(1, "empty.jsonl: skipped, it is empty"));
         assert_eq!(said(&["-"]), told(1, "-: skipped, it is empty"));
+        assert_eq!(said(&["texts"]), told(1, "error: none of the files is a recording in a known format"));
         assert_eq!(said(&["bytes.bin"]), told(1, "bytes.bin: skipped, it is in no known format"));
         let zero =
             "error: invalid value '0' for '--budget <N>': it must be a whole number of tokens from 1 to 1099511627776";

@@ -133,7 +133,7 @@ fn asked_to_stop_it_finishes_the_response_and_prints_a_receipt() {
         let (code, output, errors) = service.ended();
         assert_eq!(code, Some(0), "{errors}");
         assert!(errors.contains("stopping; responses in progress have 120 s"), "{errors}");
-        assert!(errors.contains("contexture: 1 request in 1 conversation"), "{errors}");
+        assert!(errors.contains("1 request, 1 conversation"), "{errors}");
         assert!(!output.contains(&key) && !errors.contains(&key), "no key is in the log: {output}{errors}");
         assert!(!output.to_lowercase().contains("token"), "{output}");
     }

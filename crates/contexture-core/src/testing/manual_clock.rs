@@ -45,8 +45,8 @@ impl ManualClock {
 
     /// A clock that advances to the end of every sleep at once: for retries and for hooks that hang.
     ///
-    /// A running hook gets a second of real time before its timeout, so that one that waits for a file or another task
-    /// is not cancelled.
+    /// A running hook gets about a second of real time before its timeout, and more where the machine is busy, so that
+    /// one that waits for a file or another task is not cancelled.
     pub fn hurried() -> Self {
         let clock = Self::default();
         clock.inner().hurried = true;
@@ -78,19 +78,23 @@ impl ManualClock {
     }
 }
 
-/// The real time that a hook gets on a clock that skips sleeps.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a hook on a clock that skips sleeps can wait for another thread, one after the other, before its timeout.
+const PATIENCE: usize = 1_000;
 
-/// Completes after [`PATIENCE`] of real time.
+/// Completes after [`PATIENCE`] short waits for another thread.
+///
+/// A fixed time would be too short on a machine that is busy enough: these waits take longer there too.
 async fn patience() {
-    let (sender, over) = oneshot::channel();
-    std::thread::spawn(move || {
-        std::thread::sleep(PATIENCE);
-        // The receiver is gone if the work has finished.
-        let _ = sender.send(());
-    });
-    // An error is impossible: the thread sends before it ends.
-    let _ = over.await;
+    for _ in 0..PATIENCE {
+        let (sender, over) = oneshot::channel();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            // The receiver is gone if the work has finished.
+            let _ = sender.send(());
+        });
+        // An error is impossible: the thread sends before it ends.
+        let _ = over.await;
+    }
 }
 
 impl Clock for ManualClock {

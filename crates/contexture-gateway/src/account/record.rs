@@ -16,6 +16,9 @@ pub struct RequestRecord {
     pub session: String,
     /// Its conversation, if it belongs to one.
     pub conversation: Option<String>,
+    /// The conversation's title: what its user said first, on one line and without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// When it arrived, in milliseconds since the Unix epoch.
     pub time_ms: u64,
     /// Its format, if it called a model.

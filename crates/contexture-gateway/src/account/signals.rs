@@ -10,7 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contexture::files::dialect::Dialects;
 use contexture::files::observation::Kind;
 use contexture::item::{FunctionCallOutput, Item, Outcome, Role};
+use contexture::redact::redact;
 use contexture::wire::{Format, read_at};
+use contexture_text::spoken::title_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -24,6 +26,9 @@ const LEAST_WORDS: usize = 4;
 
 /// The share of words that two instructions have in common if one repeats the other.
 const SAME_WORDS: f64 = 0.8;
+
+/// How much of a message is searched for a title: more than harnesses write before what a user said.
+const MOST_TITLED_BYTES: usize = 256 << 10;
 
 /// The longest output that can be the message of an edit that failed.
 const MOST_MESSAGE_BYTES: usize = 4_000;
@@ -136,6 +141,8 @@ pub(crate) struct SignalReader {
     /// By what was read: the message with its newest output.
     reads: HashMap<u64, (usize, Box<str>)>,
     instructions: VecDeque<Vec<u64>>,
+    /// What its user said first.
+    title: Option<Box<str>>,
 }
 
 /// A call whose output has not come yet.
@@ -151,6 +158,11 @@ impl SignalReader {
     /// What was counted so far.
     pub(crate) fn counts(&self) -> SignalCounts {
         self.counts
+    }
+
+    /// The title of the conversation: what its user said first, on one line and without secrets.
+    pub(crate) fn title(&self) -> Option<String> {
+        self.title.as_deref().map(str::to_owned)
     }
 
     /// Reads the messages of a request that are new. `folds` are the lengths of the requests with which folds were made.
@@ -174,6 +186,9 @@ impl SignalReader {
                 }
             }
             self.said(&said);
+            if self.title.is_none() {
+                self.title = said.iter().find_map(|text| title_of(&redact(start_of(text)))).map(String::into_boxed_str);
+            }
         }
         self.messages = messages.len();
     }
@@ -245,6 +260,11 @@ impl SignalReader {
     }
 }
 
+/// The start of a message, in which its title is.
+fn start_of(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST_TITLED_BYTES)]
+}
+
 fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -255,6 +275,25 @@ fn hash(value: &impl Hash) -> u64 {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn a_title_is_what_the_user_said_first_without_secrets() {
+        let said = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]}).to_string();
+        let harness = said("<system-reminder>the date</system-reminder>");
+        let first = said(
+            "<system-reminder>x</system-reminder>\nuse sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa to log in\nand more",
+        );
+        let texts = [harness, first, said("then the other thing")];
+        let raw: Vec<&RawValue> = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        let mut reader = SignalReader::default();
+        for end in 1..=raw.len() {
+            reader.follow(Format::Messages, &raw[..end], &Dialects::builtin(), &[]);
+            let title = reader.title();
+            assert_eq!(title.is_some(), end > 1, "{title:?}");
+        }
+        let title = reader.title().unwrap();
+        assert!(title.starts_with("use [redacted: ") && title.ends_with(" to log in"), "{title}");
+    }
 
     fn counted(messages: &[Value], folds: &[usize]) -> SignalCounts {
         let dialects = Dialects::builtin();

@@ -253,7 +253,9 @@ impl Exchange {
                 let _ = runtime.block_on(following);
             }
             if let Some(conversation) = &conversation {
-                record.signals = Some(conversation.signals().counts());
+                let signals = conversation.signals();
+                (record.signals, record.title) = (Some(signals.counts()), signals.title());
+                drop(signals);
                 shared.decider.set_careful(shared.harm.note(&record));
             }
             if let Some(conversation) = conversation.filter(|_| is_saved) {

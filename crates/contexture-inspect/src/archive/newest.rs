@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contexture::files::observer::Observer;
 use contexture::wire::Digest;
+use contexture_text::spoken::spoken;
 
 use super::super::block::{BlockDraft, BlockSource};
-use super::super::spoken::spoken;
 use super::super::view::RequestLine;
 use super::lists::{Lists, shared};
 

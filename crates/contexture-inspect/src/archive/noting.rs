@@ -6,11 +6,11 @@ use contexture::files::observer::Observer;
 use contexture::wire::{Digest, Format, Request, raw_digest};
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
+use contexture_text::spoken::{spoken, title_of};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, message_drafts};
 use super::super::made;
-use super::super::spoken::{spoken, title_of};
 use super::super::verdict;
 use super::super::view::RequestLine;
 use super::blocks;

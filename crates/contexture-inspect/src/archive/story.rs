@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 
 use contexture_gateway::account::record::DecidedNote;
 use contexture_gateway::write::StoreError;
+use contexture_text::spoken::title_of;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::block::{BlockKind, BlockSource};
-use super::super::spoken::title_of;
 use super::super::timeline::Timeline;
 use super::super::view::{
     AnswerBlock, BlockState, FileGrade, FileView, FoldPrice, FoldStory, RemovedKind, RequestLine, RequestStory,

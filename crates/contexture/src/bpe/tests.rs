@@ -145,6 +145,15 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(stretch, 0..12).prop_map(|stretches| stretches.concat())
 }
 
+/// Text whose pieces are below the limit, above which they are cut and may have other tokens: runs that are beside each
+/// other by chance can be one piece.
+fn any_short_text() -> impl Strategy<Value = String> {
+    any_text().prop_map(|mut text| {
+        text.truncate(text.floor_char_boundary(MAX_PIECE_BYTES - 1));
+        text
+    })
+}
+
 /// Text that also has pieces longer than the limit.
 fn any_long_text() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec!["a", "=", " ", "\n", "字", "\u{301}", "aB", "é"]);
@@ -154,7 +163,7 @@ fn any_long_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_tokens_are_those_of_the_reference(text in any_text()) {
+    fn any_tokens_are_those_of_the_reference(text in any_short_text()) {
         prop_assert_eq!(our_ends(&text), reference_ends(&text));
     }
 

@@ -193,6 +193,7 @@ fn number_of(variable: &str, default: u64) -> u64 {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "long: --features long-tests")]
 async fn what_is_shown_is_on_the_disk_while_another_program_changes_it() {
     let sessions = number_of("CONTEXTURE_RIG_SESSIONS", 3);
     let seed = number_of("CONTEXTURE_RIG_SEED", 1);

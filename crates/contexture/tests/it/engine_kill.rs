@@ -18,9 +18,9 @@ use crate::conversation::{
 use crate::kill::{self, Process, Random};
 
 /// How many stores there are, one after the other; each conversation is interrupted many times.
-const STORES: usize = 12;
+const STORES: usize = if kill::IS_LONG { 12 } else { 2 };
 /// How often the process that works on one store is killed.
-const KILLS_PER_STORE: usize = 25;
+const KILLS_PER_STORE: usize = if kill::IS_LONG { 25 } else { 10 };
 /// How many turns each of two processes on one thread takes.
 const TURNS_OF_EACH: usize = 25;
 

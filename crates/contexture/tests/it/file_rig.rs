@@ -444,7 +444,7 @@ fn command_alone(seed: u64, template: &str) -> Result<(), String> {
 #[test]
 fn commands_alone_are_understood() {
     let rounds = number_of("CONTEXTURE_RIG_SESSIONS", 0);
-    let every = if rounds == 0 { 20 } else { 1 };
+    let every = if rounds == 0 { if crate::kill::IS_LONG { 20 } else { 100 } } else { 1 };
     let mut failures = Vec::new();
     let from = number_of("CONTEXTURE_RIG_FROM", 0) as usize;
     for round in 0..rounds.div_ceil(100).max(1) {
@@ -461,7 +461,10 @@ fn commands_alone_are_understood() {
 }
 
 fn hold_against_disk(list: &str) {
-    let (sessions, seed) = (number_of("CONTEXTURE_RIG_SESSIONS", 20), number_of("CONTEXTURE_RIG_SEED", 1));
+    let (sessions, seed) = (
+        number_of("CONTEXTURE_RIG_SESSIONS", if crate::kill::IS_LONG { 20 } else { 2 }),
+        number_of("CONTEXTURE_RIG_SEED", 1),
+    );
     let steps = number_of("CONTEXTURE_RIG_STEPS", 45);
     let commands = commands_in(&[list]);
     let from = (number_of("CONTEXTURE_RIG_FROM", 0) as usize).min(commands.len() - 1);

@@ -8,6 +8,9 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+/// Whether there is time for everything: to kill as often as it takes to meet every moment, and for whole rigs.
+pub const IS_LONG: bool = cfg!(feature = "long-tests");
+
 /// Tells a child on which path to work.
 const PATH_VARIABLE: &str = "CONTEXTURE_TEST_CHILD_PATH";
 

@@ -294,9 +294,86 @@ fn the_readme_lists_every_layer() {
         );
         table.push_str(&row);
     }
-    let page = fs::read_to_string(root().join("docs/library.md")).unwrap();
-    let (begin, end) = ("<!-- layers -->\n", "<!-- /layers -->");
-    let (before, rest) = page.split_once(begin).expect("a mark before the table");
-    let (_, after) = rest.split_once(end).expect("a mark after the table");
-    check_file("docs/library.md", &format!("{before}{begin}{table}{end}{after}"));
+    check_table("docs/library.md", "layers", &table);
+}
+
+/// Compares a table with what is between two marks on a page, or writes it there.
+#[track_caller]
+fn check_table(path: &str, mark: &str, table: &str) {
+    let page = fs::read_to_string(root().join(path)).unwrap();
+    let (begin, end) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
+    let (before, rest) = page.split_once(&begin).expect("a mark before the table");
+    let (_, after) = rest.split_once(&end).expect("a mark after the table");
+    check_file(path, &format!("{before}{begin}{table}{end}{after}"));
+}
+
+/// A field of a struct: its name, its type, and the first sentence about it.
+type Field = (String, String, String);
+
+/// The public fields of a struct, from its source.
+fn fields_of(source: &str, name: &str) -> Vec<Field> {
+    let start = source.find(&format!("pub struct {name}")).unwrap_or_else(|| panic!("there is no `{name}`"));
+    let body = &source[start..];
+    let body = &body[body.find(" {\n").unwrap() + 3..body.find("\n}").unwrap()];
+    let (mut fields, mut about) = (Vec::new(), String::new());
+    for line in body.lines().map(str::trim) {
+        if let Some(said) = line.strip_prefix("///") {
+            about.push_str(said);
+        } else if let Some((name, of)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
+            let said = without_links(about.trim()).replace('|', "\\|").trim().to_owned();
+            fields.push((name.to_owned(), of.trim_end_matches(',').to_owned(), said));
+            about.clear();
+        }
+    }
+    assert!(!fields.is_empty(), "`{name}` has no fields");
+    fields
+}
+
+/// The hooks in the order in which a conversation meets them, each with its parameters.
+const HOOKS: [(&str, &str); 11] = [
+    ("init", "life/InitParams"),
+    ("on_item_append", "append/OnItemAppendParams"),
+    ("recall", "recall/RecallParams"),
+    ("project_history", "history/ProjectHistoryParams"),
+    ("after_model_call", "steering/AfterModelCallParams"),
+    ("store", "life/StoreParams"),
+    ("before_tool_call", "steering/BeforeToolCallParams"),
+    ("on_spawn", "children/SpawnParams"),
+    ("on_return", "children/ReturnParams"),
+    ("on_complete", "life/CompleteParams"),
+    ("dispose", "life/DisposeParams"),
+];
+
+fn core(path: &str) -> String {
+    fs::read_to_string(root().join("crates/contexture-core/src/layer").join(path)).unwrap()
+}
+
+#[test]
+fn the_guide_lists_what_every_hook_gets() {
+    let mut table = "| hook | field | type | what it is |\n| --- | --- | --- | --- |\n".to_owned();
+    for (hook, of) in HOOKS {
+        let (file, name) = of.split_once('/').unwrap();
+        for (at, (field, of, about)) in fields_of(&core(&format!("hooks/{file}.rs")), name).into_iter().enumerate() {
+            let hook = if at == 0 { format!("`{hook}`") } else { String::new() };
+            table.push_str(&format!("| {hook} | `{field}` | `{of}` | {about} |\n"));
+        }
+    }
+    check_table("docs/writing-a-layer.md", "hooks", &table);
+    // No hook is missing.
+    let all: usize = fs::read_dir(root().join("crates/contexture-core/src/layer/hooks"))
+        .unwrap()
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .map(|source| source.lines().filter(|line| line.starts_with("pub struct ") && line.contains("Params<")).count())
+        .sum();
+    assert_eq!(all, HOOKS.len());
+}
+
+#[test]
+fn the_guide_lists_the_context_of_hooks() {
+    let mut table = "| field of `ctx` | type | what it is |\n| --- | --- | --- |\n".to_owned();
+    let source = core("context.rs");
+    for (field, of, about) in ["ContextData", "ExecutionContext"].iter().flat_map(|name| fields_of(&source, name)) {
+        table.push_str(&format!("| `{field}` | `{of}` | {about} |\n"));
+    }
+    check_table("docs/writing-a-layer.md", "context", &table);
 }

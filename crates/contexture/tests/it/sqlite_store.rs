@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::kill::{self, Process, Random};
 
 /// How often the writing process is killed.
-const KILLS: usize = 40;
+const KILLS: usize = if kill::IS_LONG { 40 } else { 8 };
 
 /// How often each of two processes adds one to the same number.
 const INCREMENTS: u64 = 300;

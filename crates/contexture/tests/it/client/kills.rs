@@ -19,7 +19,7 @@ use crate::kill::{self, Process, Random};
 const CHILD: &str = "client::kills::child_goes_on";
 
 /// How many conversations are killed at random.
-const CONVERSATIONS: u64 = 6;
+const CONVERSATIONS: u64 = if kill::IS_LONG { 6 } else { 2 };
 /// How many commands each of them has.
 const COMMANDS: usize = 6;
 

@@ -162,6 +162,7 @@ async fn havoc(server: &mut Server, directory: &Path, until: Instant) -> Count {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(feature = "long-tests"), ignore = "long: --features long-tests")]
 async fn nothing_is_lost_or_done_twice_in_chaos() {
     let Some(mut server) = Server::start() else { return };
     let seconds = std::env::var(SECONDS_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);

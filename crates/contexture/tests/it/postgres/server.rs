@@ -15,6 +15,9 @@ const REQUIRED: &str = "CONTEXTURE_REQUIRE_POSTGRES";
 /// Who runs the server when the tests are run by root, whom it refuses: `nobody`.
 const NOBODY: u32 = 65_534;
 
+#[path = "installed.rs"]
+mod installed;
+
 pub struct Server {
     directory: tempfile::TempDir,
     binaries: PathBuf,
@@ -26,7 +29,7 @@ pub struct Server {
 impl Server {
     /// Starts a server; `None`, with a line that says so, where PostgreSQL is not installed.
     pub fn start() -> Option<Self> {
-        let Some(binaries) = binaries() else {
+        let Some(binaries) = installed::binaries() else {
             assert!(std::env::var_os(REQUIRED).is_none(), "PostgreSQL is not installed, and {REQUIRED} is set");
             eprintln!("left out: PostgreSQL is not installed (Debian: `apt-get install postgresql`)");
             return None;
@@ -134,14 +137,6 @@ fn start(binaries: &Path, directory: &Path, port: u16) -> Child {
     server.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"]);
     let log = std::fs::File::create(directory.join("log")).unwrap();
     as_nobody(server.stdout(Stdio::null()).stderr(log).stdin(Stdio::null())).spawn().unwrap()
-}
-
-fn binaries() -> Option<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let debian = versions.map(|version| version.path().join("bin"));
-    let listed =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
-    debian.chain(listed).find(|path| path.join("initdb").exists() && path.join("postgres").exists())
 }
 
 fn is_root() -> bool {
