@@ -8,7 +8,7 @@ import { Requests } from "./requests";
 import { go, type Route } from "./route";
 import { show } from "./jump";
 import { COLUMNS, OverviewView } from "./overview";
-import { Answer, Beliefs, Cost, Sentence, Sum, TakenAway, WindowPicture } from "./story";
+import { Answer, Beliefs, Cost, Sentence, Signals, Sum, TakenAway, WindowPicture } from "./story";
 import { number, plural, safe } from "./text";
 import { Tools, ToolsCard } from "./tools";
 import type { Block, Conversation, Form, Overview, RequestLine, Story, ToolLine } from "./types";
@@ -134,6 +134,7 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
                   <TakenAway {...parts(story.value)} />
                   <Answer {...parts(story.value)} />
                   <Cost {...parts(story.value)} />
+                  <Signals {...parts(story.value)} />
                 </div>
                 <ToolsCard tools={tools.value} onBlock={(n, block) => to({ n, block, form: "came" }, false)} onAll={() => to({ tab: "tools" }, false)} />
                 <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
