@@ -1,6 +1,7 @@
 //! Paths as agents write them: relative or absolute, of Unix or of Windows.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -75,7 +76,7 @@ fn unescaped(text: &str) -> Option<String> {
 const KEEP_CASE: [&str; 7] = ["/etc/", "/home/", "/opt/", "/root/", "/srv/", "/usr/", "/var/"];
 
 /// A path as systems compare it that ignore letter case, and how accents are composed.
-fn folded(path: &str) -> Cow<'_, str> {
+pub(crate) fn folded(path: &str) -> Cow<'_, str> {
     let is_lower = path.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
     if is_lower || KEEP_CASE.iter().any(|root| path.starts_with(root)) {
         return Cow::Borrowed(path);
@@ -154,19 +155,74 @@ pub(crate) fn extension_of(path: &str) -> &str {
 /// Whether a normal path is at or beneath `under`. If one of them is relative to an unknown directory, whether it may
 /// be.
 pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
-    let starts = |path: &str, start: &str| {
-        path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
-    };
-    if under.is_empty() || under.starts_with("..") || normal.starts_with("..") {
+    is_beneath_folded(&folded(normal), &folded(under))
+}
+
+/// The same, of paths as they are compared.
+pub(crate) fn is_beneath_folded(normal: &str, under: &str) -> bool {
+    if is_anywhere(under) || normal.starts_with("..") {
         return true;
     }
-    let (normal, under) = (&*folded(normal), &*folded(under));
     match (is_absolute(normal), is_absolute(under)) {
         (true, true) => starts(normal, under),
         (false, false) => starts(normal, under),
         // The file may be anywhere.
         (false, true) => true,
         (true, false) => format!("{normal}/").contains(&format!("/{under}/")),
+    }
+}
+
+/// Whether a path begins with another one, by whole parts.
+fn starts(path: &str, start: &str) -> bool {
+    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
+}
+
+/// Whether everything may be beneath a path.
+fn is_anywhere(under: &str) -> bool {
+    under.is_empty() || under.starts_with("..")
+}
+
+/// Many paths, of which a file may be beneath one: asked in time for the parts of the file's path, not for all of them.
+#[derive(Default)]
+pub(crate) struct Places {
+    is_anywhere: bool,
+    absolute: HashSet<String>,
+    /// Those that are compared one by one: relative ones, and roots.
+    others: Vec<String>,
+}
+
+impl Places {
+    /// Whether a normal path is at or beneath one of them, as [`is_beneath`] says.
+    pub(crate) fn have(&self, normal: &str) -> bool {
+        let is_empty = self.absolute.is_empty() && self.others.is_empty();
+        if self.is_anywhere || (!is_empty && normal.starts_with("..")) {
+            return true;
+        }
+        let normal = &*folded(normal);
+        let ends = normal.match_indices('/').map(|(at, _)| at).chain([normal.len()]);
+        let is_in = match is_absolute(normal) {
+            true => ends.into_iter().any(|end| self.absolute.contains(&normal[..end])),
+            // The file may be anywhere.
+            false => !self.absolute.is_empty(),
+        };
+        is_in || self.others.iter().any(|under| is_beneath_folded(normal, under))
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Places {
+    fn from_iter<T: IntoIterator<Item = &'a str>>(paths: T) -> Self {
+        let mut places = Self::default();
+        for path in paths {
+            let path = folded(path);
+            if is_anywhere(&path) {
+                places.is_anywhere = true;
+            } else if is_absolute(&path) && !path.ends_with('/') {
+                places.absolute.insert(path.into_owned());
+            } else {
+                places.others.push(path.into_owned());
+            }
+        }
+        places
     }
 }
 
@@ -331,5 +387,48 @@ impl Known {
             Ok(before.clone())
         })?;
         Ok(Self { directories: directories.into_iter().collect() })
+    }
+}
+
+#[cfg(test)]
+mod places_tests {
+    use super::*;
+
+    #[test]
+    fn many_places_have_what_is_beneath_one_of_them() {
+        let paths = [
+            "",
+            "..",
+            "../a",
+            "/",
+            "/a",
+            "/a/b",
+            "/a/bc",
+            "/A/b",
+            "/home/x",
+            "/home/X",
+            "~",
+            "~/a",
+            "a",
+            "a/b",
+            "b",
+            "d:/",
+            "d:/a",
+            "d:/a/b",
+            "/x/a/b",
+            "x/a/b",
+            "Straße/ä",
+        ];
+        let normals = paths.iter().filter(|path| !path.is_empty());
+        for normal in normals.clone() {
+            for one in paths {
+                for other in paths {
+                    let places = Places::from_iter([one, other]);
+                    let expected = is_beneath(normal, one) || is_beneath(normal, other);
+                    assert_eq!(places.have(normal), expected, "{normal} beneath {one} or {other}");
+                }
+            }
+            assert!(!Places::default().have(normal));
+        }
     }
 }

@@ -96,11 +96,14 @@ impl Conversation {
         self.folder.try_lock().map_or(true, |folder| folder.is_some())
     }
 
-    /// Replaces its folder with a snapshot, from which it is restored when needed.
+    /// Replaces its folder with a snapshot, from which it is restored when needed, and frees what else can be read again.
     pub fn evict_folder(&self) {
         let folder = self.folder.try_lock().ok().and_then(|mut folder| folder.take());
         if let Some(snapshot) = folder.and_then(|folder| folder.snapshot()) {
             self.state().decisions_mut().set_snapshot(snapshot);
+        }
+        if let Ok(mut signals) = self.signals.try_lock() {
+            signals.rest();
         }
     }
 

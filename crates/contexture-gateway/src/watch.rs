@@ -13,6 +13,9 @@ use contexture::wire::Format;
 use crate::accept::access::Access;
 use crate::account::record::RequestRecord;
 
+/// The longest response that is kept for watchers.
+const MOST_ANSWER_BYTES: usize = 8 << 20;
+
 /// The number of the next request that watchers hear of.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -36,6 +39,17 @@ pub trait Watcher: Send + Sync {
     /// Called with a request that is about to be sent.
     fn sending(&self, request: &WatchedRequest<'_>) {
         let _ = request;
+    }
+
+    /// Whether `answered` is to be called, for which the bytes of responses are kept. Called once for each request.
+    fn wants_answers(&self) -> bool {
+        false
+    }
+
+    /// Called with a response that has arrived whole, after `sending` and before `finished` for the same request. Not
+    /// called for responses with an error status, and for those that are too long to be kept.
+    fn answered(&self, number: u64, answer: &WatchedAnswer<'_>) {
+        let _ = (number, answer);
     }
 
     /// Called when the response to a request has ended, after `sending` has returned for it.
@@ -136,10 +150,54 @@ impl<'a> WatchedRequest<'a> {
     }
 }
 
+/// A response that has arrived.
+pub struct WatchedAnswer<'a> {
+    /// Its format.
+    pub format: Format,
+    /// Whether it is a stream of events.
+    pub is_stream: bool,
+    bytes: &'a [u8],
+    access: &'a Access,
+}
+
+impl<'a> WatchedAnswer<'a> {
+    /// Its body, without secrets of the gateway. `None` if it is not UTF-8.
+    pub fn body(&self) -> Option<Cow<'a, str>> {
+        Some(self.access.without_secrets(std::str::from_utf8(self.bytes).ok()?))
+    }
+}
+
+/// The bytes of a response, as far as somebody wants them.
+#[derive(Default)]
+pub(crate) struct AnswerCopy {
+    bytes: Vec<u8>,
+    is_stream: bool,
+    is_too_long: bool,
+}
+
+impl AnswerCopy {
+    /// An empty copy of a response.
+    pub(crate) fn new(is_stream: bool) -> Self {
+        Self { is_stream, ..Self::default() }
+    }
+
+    /// Adds the next bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.is_too_long |= self.bytes.len() + bytes.len() > MOST_ANSWER_BYTES;
+        if self.is_too_long {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+}
+
 /// A request that watchers have heard of, and hear of again when it ends.
 #[derive(Clone)]
 pub(crate) struct Watched {
     number: u64,
+    format: Format,
+    access: Arc<Access>,
     watchers: Vec<Arc<dyn Watcher>>,
     telling: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
 }
@@ -157,21 +215,31 @@ impl Watched {
             return None;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (told, access) = (watchers.to_vec(), access.clone());
+        let (told, hidden) = (watchers.to_vec(), access.clone());
         let telling = tokio::task::spawn_blocking(move || {
-            let (parent, access) = (parent.as_deref(), Some(&*access));
+            let (parent, access) = (parent.as_deref(), Some(&*hidden));
             let request = WatchedRequest { number, parent, format, record: &record, bodies: &bodies, access };
             told.iter().for_each(|watcher| watcher.sending(&request));
         });
-        Some(Self { number, watchers: watchers.to_vec(), telling: Arc::new(Mutex::new(Some(telling))) })
+        let (watchers, telling) = (watchers.to_vec(), Arc::new(Mutex::new(Some(telling))));
+        Some(Self { number, format, access: access.clone(), watchers, telling })
+    }
+
+    /// An empty copy of its response, if anybody wants one.
+    pub(crate) fn copy(&self, is_stream: bool) -> Option<AnswerCopy> {
+        self.watchers.iter().any(|watcher| watcher.wants_answers()).then(|| AnswerCopy::new(is_stream))
     }
 
     /// Tells them the outcome of the request, after the request itself has been told. Blocks.
-    pub(crate) fn end(&self, record: &RequestRecord) {
+    pub(crate) fn end(&self, record: &RequestRecord, answer: Option<AnswerCopy>) {
         let telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((telling, runtime)) = telling.zip(tokio::runtime::Handle::try_current().ok()) {
             // If that task panicked, there is nothing to complete.
             let _ = runtime.block_on(telling);
+        }
+        if let Some(AnswerCopy { bytes, is_stream, .. }) = answer.filter(|answer| !answer.bytes.is_empty()) {
+            let answer = WatchedAnswer { format: self.format, is_stream, bytes: &bytes, access: &self.access };
+            self.watchers.iter().for_each(|watcher| watcher.answered(self.number, &answer));
         }
         self.watchers.iter().for_each(|watcher| watcher.finished(self.number, record));
     }

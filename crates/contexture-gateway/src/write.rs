@@ -22,8 +22,9 @@ use std::sync::Arc;
 use contexture::store::Place;
 
 pub use error::StoreError;
-pub use file::{CheckedFile, check_store_file, copy_store_file};
+pub use file::{CheckedFile, RowCheck, check_database, check_store_file, copy_database, copy_store_file};
 pub use saving::{RecordPlace, Saving, Written};
+pub use sqlite::put_aside;
 use sqlite::{Damaged, SqliteStore};
 pub use store::{RunningGateway, ShownText, Store};
 

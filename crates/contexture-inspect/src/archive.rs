@@ -6,11 +6,13 @@
 
 mod blocks;
 mod exporting;
+mod file;
 mod lists;
 mod newest;
 mod writing;
 mod noting;
 mod overview;
+mod signals;
 mod story;
 mod reasons;
 mod reading;
@@ -33,6 +35,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::timeline::Timeline;
 pub use blocks::PREVIEW_CHARS;
+pub use file::{check_archive_file, copy_archive_file, is_archive, open_or_begin};
 pub use lists::Lists;
 use newest::NewestWindow;
 pub use reading::WindowQuery;

@@ -75,6 +75,8 @@ pub enum BlockKind {
     Output,
     /// A tool declaration.
     Tool,
+    /// The provider's own summary of everything before it, which the model does not see any more.
+    Compaction,
     /// Anything else.
     Other,
 }
@@ -88,13 +90,21 @@ impl BlockKind {
             BlockKind::Call => "call",
             BlockKind::Output => "output",
             BlockKind::Tool => "tool",
+            BlockKind::Compaction => "compaction",
             BlockKind::Other => "other",
         }
     }
 
     /// Parses a kind by its name.
     pub fn named(name: &str) -> Self {
-        let all = [BlockKind::Text, BlockKind::Thought, BlockKind::Call, BlockKind::Output, BlockKind::Tool];
+        let all = [
+            BlockKind::Text,
+            BlockKind::Thought,
+            BlockKind::Call,
+            BlockKind::Output,
+            BlockKind::Tool,
+            BlockKind::Compaction,
+        ];
         all.into_iter().find(|kind| kind.name() == name).unwrap_or(BlockKind::Other)
     }
 }
@@ -125,14 +135,20 @@ pub struct BlockDraft {
 impl BlockDraft {
     /// The hash that identifies it, over what the model sees of it.
     pub fn hash(&self) -> [u8; 16] {
-        let mut hasher = blake3::Hasher::new();
-        for part in [self.source.name(), self.kind.name(), self.role, &self.name, &self.call, &self.text] {
-            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-        }
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        hash
+        let parts = [self.source.name(), self.kind.name(), self.role, &self.name, &self.call, &self.text];
+        text_hash(parts.map(str::as_bytes))
     }
+}
+
+/// The hash of a block, over its source, kind, role, name, call and text.
+pub(crate) fn text_hash(parts: [&[u8]; 6]) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    hash
 }
 
 /// The part of a request before its messages.
@@ -297,6 +313,11 @@ pub fn counted_draft(item: &Item, tokens: u64) -> BlockDraft {
                 false => reasoning.text.clone(),
             };
             draft(BlockSource::Model, BlockKind::Thought, text)
+        }
+        // Anthropic's block; a provider of OpenAI's format keeps what is before its own to itself.
+        Item::Opaque(value) if value["type"] == "compaction" => {
+            let text = value["content"].as_str().map_or_else(|| opaque_text(value), str::to_owned);
+            draft(BlockSource::Model, BlockKind::Compaction, text)
         }
         Item::Opaque(value) => draft(BlockSource::Output, BlockKind::Other, opaque_text(value)),
     }

@@ -27,6 +27,8 @@ pub mod library;
 pub mod playing;
 
 pub use address_file::running_inspector;
-pub use archive::{ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket};
+pub use archive::{
+    ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket, check_archive_file, copy_archive_file, is_archive,
+};
 pub use server::{InspectServer, Inspector};
 pub use watching::{ARCHIVE_NAME, inspector_of_gateway};

@@ -1,5 +1,6 @@
 //! The types that the API returns. `docs/api.md` documents them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use contexture::wire::Format;
@@ -26,7 +27,7 @@ pub struct About {
     pub can_forget: bool,
     /// What readers must know about what is shown and what is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// A page of a list.
@@ -608,10 +609,68 @@ pub struct WindowPiece {
     pub is_cached: bool,
     /// Whether they are unchanged since the request before.
     pub is_unchanged: bool,
+    /// Whether the model does not see them, because the provider has compacted what is before a later block.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_hidden: bool,
     /// How many views they have.
     pub views: u64,
     /// How many of these are in doubt.
     pub doubtful: u64,
+}
+
+/// What agents and their users do when something is missing. None of it proves harm by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    /// A part of a file was read again that no edit had changed.
+    RepeatedReads,
+    /// The same, after a fold that may have taken the earlier read.
+    ReadsAfterFold,
+    /// An edit failed because its text is not in the file.
+    FailedEdits,
+    /// The user gave an instruction again.
+    RepeatedInstructions,
+    /// The user began with a "no".
+    Noes,
+    /// The user stopped the agent.
+    Interruptions,
+    /// A call failed.
+    ToolErrors,
+}
+
+impl SignalKind {
+    /// All of them, those that harm may have caused first.
+    pub const ALL: [SignalKind; 7] = [
+        SignalKind::RepeatedReads,
+        SignalKind::ReadsAfterFold,
+        SignalKind::FailedEdits,
+        SignalKind::RepeatedInstructions,
+        SignalKind::Noes,
+        SignalKind::Interruptions,
+        SignalKind::ToolErrors,
+    ];
+}
+
+/// How often something happened in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SignalLine {
+    /// What happened.
+    pub kind: SignalKind,
+    /// How often, up to a request.
+    pub count: u64,
+    /// The newest requests with which it happened.
+    pub requests: Vec<u64>,
+}
+
+/// What a provider hides of a window: it has compacted what is before one of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HiddenPart {
+    /// The provider's own summary.
+    pub block: u32,
+    /// Blocks before it, without instructions and tools.
+    pub blocks: u64,
+    /// Their tokens.
+    pub tokens: u64,
 }
 
 /// A block of an answer.
@@ -640,6 +699,9 @@ pub struct RequestStory {
     pub pieces: Vec<WindowPiece>,
     /// Blocks of the window.
     pub blocks: u64,
+    /// What the model does not see of it, because the provider has compacted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenPart>,
     /// Tokens that are unchanged since the request before, and were not read from the cache.
     pub again: u64,
     /// The lines of files in the window, doubtful ones first.
@@ -652,8 +714,11 @@ pub struct RequestStory {
     /// The newest fold up to here that had no room for the agent's own changes, with the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<(u64, Vec<String>)>,
-    /// What the model answered. Empty until the agent sends it back.
+    /// What the model answered, as far as it is known.
     pub answer: Vec<AnswerBlock>,
+    /// Signs up to here that something was missing from the windows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalLine>,
     /// The bill of one of the requests around it in the middle, by size.
     pub usual: f64,
     /// Dollars that were paid, and that pass-through would have cost, where known.

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
+use contexture::client::response_items;
 use contexture::store::Place;
 use contexture_gateway::account::record::RequestRecord;
-use contexture_gateway::watch::{StartedGateway, WatchedRequest};
+use contexture_gateway::watch::{StartedGateway, WatchedAnswer, WatchedRequest};
 use contexture_gateway::{StartError, StoreError, Watcher, open_store};
 
-use super::archive::{ASIDE, Archive, ArchivedRequest};
+use super::archive::{ASIDE, Archive, ArchivedRequest, open_or_begin};
 use super::server::{InspectServer, Inspector};
 use super::view::About;
 
@@ -23,19 +24,18 @@ const ADDRESS: &str = "127.0.0.1:0";
 /// # Errors
 /// The archive cannot be opened, or there is no port to listen on.
 pub async fn inspector_of_gateway(store: Option<&Path>) -> Result<InspectServer, StartError> {
-    let archive = match store.map(Place::new) {
+    let (archive, note) = match store.map(Place::new) {
         Some(Place::File(store)) => {
             let archive = store.with_file_name(ARCHIVE_NAME);
             // Makes the directory; and beside a file that is no store, nothing is written.
             match open_store(&store) {
-                Ok(_) => Archive::open(&archive)?,
                 Err(error @ StoreError::Foreign(_)) => return Err(error.into()),
                 // The gateway itself puts a damaged store aside, or goes on without one.
-                Err(_) => Archive::open(&archive).or_else(|_| Archive::temporary())?,
+                Ok(_) | Err(_) => open_or_begin(&archive)?,
             }
         }
         // Texts of requests stay on this machine.
-        Some(Place::Postgres(_)) | None => Archive::temporary()?,
+        Some(Place::Postgres(_)) | None => (Archive::temporary()?, None),
     };
     let about = About {
         version: env!("CARGO_PKG_VERSION"),
@@ -44,7 +44,7 @@ pub async fn inspector_of_gateway(store: Option<&Path>) -> Result<InspectServer,
         is_live: true,
         can_act: true,
         can_forget: true,
-        note: None,
+        note: note.map(Into::into),
     };
     let server = InspectServer::start(ADDRESS, archive, about).await?;
     Ok(match store.map(Place::new) {
@@ -78,6 +78,20 @@ impl Watcher for Inspector {
         };
         if let Some(ticket) = self.note_sent(archived) {
             self.tickets.lock().unwrap_or_else(PoisonError::into_inner).insert(request.number, ticket);
+        }
+    }
+
+    fn wants_answers(&self) -> bool {
+        true
+    }
+
+    fn answered(&self, number: u64, answer: &WatchedAnswer<'_>) {
+        let ticket = self.tickets.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned();
+        let (Some(ticket), Some(body)) = (ticket, answer.body()) else { return };
+        // What cannot be read is known once the agent sends it back.
+        if let Ok(items) = response_items(answer.format, answer.is_stream, body.as_bytes()) {
+            // The same holds for what cannot be written.
+            let _ = self.archive().note_arrived(&ticket, &items);
         }
     }
 

@@ -30,6 +30,7 @@ mod messages;
 mod chat;
 mod responses;
 mod gemini;
+mod reader;
 mod send;
 mod embeddings;
 
@@ -44,6 +45,7 @@ use serde_json::{Map, Value};
 pub use embeddings::Embeddings;
 pub use error::ClientError;
 pub use key::ApiKey;
+pub use reader::response_items;
 pub use retry::{ClientRetry, RetryPolicy};
 
 use crate::wire::Format;

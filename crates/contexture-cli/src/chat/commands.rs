@@ -373,7 +373,7 @@ async fn inspect(session: &mut Session) -> Result<String, Failure> {
         is_live: false,
         can_act: false,
         can_forget: false,
-        note: Some(library::NOT_KEPT),
+        note: Some(library::NOT_KEPT.into()),
     };
     let failed = |error: &dyn std::error::Error| Failure::work(format!("open the inspector: {error}"));
     let archive = Archive::temporary().map_err(|error| failed(&error))?;

@@ -75,7 +75,7 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
         is_live: matches!(subject, Subject::Recordings(_)),
         can_act: false,
         can_forget: matches!(subject, Subject::Gateway(_)),
-        note: matches!(subject, Subject::Library(_)).then_some(library::NOT_KEPT),
+        note: matches!(subject, Subject::Library(_)).then_some(library::NOT_KEPT.into()),
     };
     let archive = match &subject {
         Subject::Gateway(path) => kept(path)?,

@@ -1,12 +1,15 @@
 //! Applies changes to what is known of files.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use super::format::Run;
 use super::state::End;
 use super::{FileModel, FileState, Grade, Now, Segment, extension_of, is_beneath, normalize, splice};
 use crate::numbering::Passage;
 use crate::observation::Observation;
 use crate::patch::Hunk;
-use crate::path::last_part;
+use crate::path::{Places, folded, is_beneath_folded, last_part};
 
 /// Most links that are followed.
 const MAX_LINKS: usize = 500;
@@ -59,23 +62,37 @@ impl FileModel {
         for index in self.index.others(&normal) {
             self.doubt(index, now, "a change of a file that may be this one");
         }
-        for name in self.linked_names(&normal, false) {
-            self.doubt_beneath(now, &name, &[], "a change through a link", Some(&normal));
+        self.doubt_linked(now, &normal, false, "a change through a link", Some(&normal));
+    }
+
+    /// Puts every file in doubt that a link may lead to from a path.
+    fn doubt_linked(&mut self, now: Now, path: &str, is_directory: bool, by: &str, but: Option<&str>) {
+        let names = self.linked_names(path, is_directory);
+        if !names.is_empty() {
+            self.doubt_beneath(now, &names.iter().map(String::as_str).collect(), &[], by, but);
         }
     }
 
     /// Returns names that may lead to the same place as a path, through any number of links. For a directory this
     /// includes names of what is in it.
     fn linked_names(&self, path: &str, is_directory: bool) -> Vec<String> {
+        if self.links.is_empty() {
+            return Vec::new();
+        }
+        let links: Vec<[Cow<'_, str>; 2]> =
+            self.links.iter().map(|(one, other)| [folded(one), folded(other)]).collect();
+        let mut known: HashSet<&str> = HashSet::new();
         let mut names: Vec<String> = Vec::new();
-        let mut open = vec![path.to_owned()];
+        let mut open = vec![folded(path).into_owned()];
         while let Some(name) = open.pop() {
             let is_wide = is_directory || !names.is_empty();
-            for (here, there) in self.links.iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
-                let leads = is_beneath(&name, here) || (is_wide && is_beneath(here, &name));
-                if leads && !names.contains(there) {
-                    names.push(there.clone());
-                    open.push(there.clone());
+            for ((one, other), [first, second]) in self.links.iter().zip(&links) {
+                for (here, there, compared) in [(first, other, second), (second, one, first)] {
+                    let leads = is_beneath_folded(&name, here) || (is_wide && is_beneath_folded(here, &name));
+                    if leads && known.insert(there) {
+                        names.push(there.clone());
+                        open.push(compared.to_string());
+                    }
                 }
             }
         }
@@ -96,7 +113,7 @@ impl FileModel {
         for other in others {
             if self.links.len() < MAX_LINKS {
                 self.link(&other, to);
-            } else {
+            } else if self.links.last().is_some_and(|(last, _)| !last.is_empty()) {
                 // Too many links to follow: an empty name matches every path.
                 self.links.push((String::new(), String::new()));
             }
@@ -120,44 +137,47 @@ impl FileModel {
         // The target of a symbolic link is relative to the directory of the link.
         let parent = to.rsplit_once('/').map_or("", |(parent, _)| parent);
         let beside = normalize(&format!("{parent}/{}", last_part(&from)));
-        self.links.extend([(from.clone(), to.clone()), (from, inside), (beside, to)]);
+        for link in [(from.clone(), to.clone()), (from, inside), (beside, to)] {
+            if !self.links.contains(&link) {
+                self.links.push(link);
+            }
+        }
     }
 
     /// Puts every file in doubt that a command may have changed.
     fn sweep(&mut self, now: Now, under: Option<&str>, extensions: &[String], by: &str) {
         let under = under.map(normalize).unwrap_or_default();
-        self.doubt_beneath(now, &under, extensions, by, None);
-        for name in self.linked_names(&under, true) {
-            self.doubt_beneath(now, &name, &[], by, None);
+        self.doubt_beneath(now, &Places::from_iter([&*under]), extensions, by, None);
+        // What may be anywhere was every file.
+        if !(under.is_empty() && extensions.is_empty()) {
+            self.doubt_linked(now, &under, true, by, None);
         }
     }
 
     /// Takes in that a formatter ran over files.
     fn format(&mut self, now: Now, under: Option<&str>, extensions: &[String], run: Run<'_>) {
         let under = under.map(normalize).unwrap_or_default();
-        for index in self.beneath(&under, extensions) {
+        for index in self.beneath(&Places::from_iter([&*under]), extensions) {
             match self.files[index].deleted {
                 true => self.doubt(index, now, run.by),
                 false => self.files.change(index).format(now, run),
             }
         }
-        for name in self.linked_names(&under, true) {
-            self.doubt_beneath(now, &name, &[], run.by, None);
-        }
+        self.doubt_linked(now, &under, true, run.by, None);
     }
 
-    /// The files at or beneath a path that have one of some extensions.
-    fn beneath(&self, under: &str, extensions: &[String]) -> Vec<usize> {
+    /// The files at or beneath one of some paths that have one of some extensions.
+    fn beneath(&self, under: &Places, extensions: &[String]) -> Vec<usize> {
         let is_it = |index: &usize| {
             let path = self.normal(*index);
             let is_of_kind =
                 extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
-            is_of_kind && is_beneath(&path, under)
+            is_of_kind && under.have(&path)
         };
         (0..self.files.len()).filter(is_it).collect()
     }
 
-    fn doubt_beneath(&mut self, now: Now, under: &str, extensions: &[String], by: &str, but: Option<&str>) {
+    fn doubt_beneath(&mut self, now: Now, under: &Places, extensions: &[String], by: &str, but: Option<&str>) {
         for index in self.beneath(under, extensions) {
             if but.is_none_or(|but| self.normal(index) != but) {
                 self.doubt(index, now, by);
@@ -232,13 +252,13 @@ impl FileModel {
         let by = "a copy over it";
         self.copy_links(from, to);
         if !is_certain {
-            self.doubt_beneath(now, &normalize(to), &[], by, None);
+            self.doubt_beneath(now, &Places::from_iter([&*normalize(to)]), &[], by, None);
         }
         let known =
             self.place(from).filter(|index| !self.files[*index].deleted && !self.files[*index].segments.is_empty());
         let Some(source) = known else {
             // What is copied is unknown, or a directory.
-            return self.doubt_beneath(now, &normalize(to), &[], by, None);
+            return self.doubt_beneath(now, &Places::from_iter([&*normalize(to)]), &[], by, None);
         };
         if self.place(&path) == Some(source) {
             // If output is redirected to the file that it is read from, the file is emptied first.

@@ -165,9 +165,14 @@ impl SignalReader {
         self.title.as_deref().map(str::to_owned)
     }
 
+    /// Frees what it has read, but not what it has learnt: the next request is read from its first message on.
+    pub(crate) fn rest(&mut self) {
+        *self = Self { counts: self.counts, title: self.title.take(), ..Self::default() };
+    }
+
     /// Reads the messages of a request that are new. `folds` are the lengths of the requests with which folds were made.
     pub(crate) fn follow(&mut self, format: Format, messages: &[&RawValue], dialects: &Dialects, folds: &[usize]) {
-        if messages.len() < self.messages {
+        if messages.len() < self.messages || self.messages == 0 {
             *self = Self::default();
         }
         for at in self.messages..messages.len() {
@@ -303,7 +308,13 @@ mod tests {
         // Message by message, and once more with nothing new.
         (1..=raws.len()).for_each(|end| reader.follow(Format::Messages, &raws[..end], &dialects, folds));
         reader.follow(Format::Messages, &raws, &dialects, folds);
-        reader.counts()
+        let counts = reader.counts();
+        // Nothing is lost or counted twice if it has rested.
+        reader.rest();
+        assert_eq!(reader.counts(), counts);
+        reader.follow(Format::Messages, &raws, &dialects, folds);
+        assert_eq!(reader.counts(), counts);
+        counts
     }
 
     fn user(text: &str) -> Value {

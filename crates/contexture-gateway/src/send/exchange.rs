@@ -22,7 +22,7 @@ use crate::send::client::SendError;
 use crate::send::passing::Passing;
 use crate::send::upstream::Route;
 use crate::shared::Shared;
-use crate::watch::Watched;
+use crate::watch::{AnswerCopy, Watched};
 
 /// How long a response waits until it is written that the request was sent.
 const BEGINNING: Duration = Duration::from_millis(50);
@@ -126,7 +126,8 @@ impl Exchange {
             Ok(answer) => self.pass(answer),
             Err(error) => {
                 let response = unreachable_upstream(&self.target.route, error);
-                self.note(response.status().as_u16(), Vec::new(), &Answered::default(), self.timing.began.elapsed());
+                let answered = (&Answered::default(), None);
+                self.note(response.status().as_u16(), Vec::new(), answered, self.timing.began.elapsed());
                 response
             }
         }
@@ -186,13 +187,17 @@ impl Exchange {
             self.prepared.note_refused();
         }
         let (status, headers) = (answer.status(), headers::kept(answer.headers()));
-        let reader = reader_of(&headers);
+        let frames = frames_of(&headers);
+        let copy = self.watched.as_ref().filter(|_| status.is_success() && frames != AnswerFrames::Amazon);
+        let copy = copy.and_then(|watched| watched.copy(frames == AnswerFrames::Events));
         // Among them is a reason phrase that is not the usual one of the status.
         let extensions = answer.extensions().clone();
         self.let_go();
         let (quota, first_byte) = (headers::quota_of(&headers), self.timing.began.elapsed());
-        let at_end = Box::new(move |answered: &Answered| self.note(status.as_u16(), quota, answered, first_byte));
-        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), reader, at_end));
+        let at_end = Box::new(move |answered: &Answered, copy: Option<AnswerCopy>| {
+            self.note(status.as_u16(), quota, (answered, copy), first_byte);
+        });
+        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), frames.reader(), copy, at_end));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         *response.extensions_mut() = extensions;
         response
@@ -205,7 +210,13 @@ impl Exchange {
     }
 
     /// Bills the request and records its outcome.
-    fn note(&mut self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
+    fn note(
+        &mut self,
+        status: u16,
+        quota: Vec<(String, String)>,
+        (answered, copy): (&Answered, Option<AnswerCopy>),
+        first_byte: Duration,
+    ) {
         self.prepared.take_adopted();
         let passing = self.passing.take().filter(|_| status < 400);
         let (following, admission) = (self.following.take(), self.admission.take());
@@ -262,7 +273,7 @@ impl Exchange {
                 shared.decider.save(&conversation);
             }
             if let Some(watched) = watched {
-                watched.end(&record);
+                watched.end(&record, copy);
             }
             if let Some(passing) = passing {
                 passing.keep(now_ms);
@@ -272,13 +283,34 @@ impl Exchange {
     }
 }
 
-/// What reads a response, by how it is framed.
-fn reader_of(headers: &HeaderMap) -> AnswerReader {
+/// How a response is framed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnswerFrames {
+    /// One JSON value.
+    Whole,
+    /// Server-sent events.
+    Events,
+    /// Events as Amazon frames them.
+    Amazon,
+}
+
+impl AnswerFrames {
+    /// What reads such a response.
+    fn reader(self) -> AnswerReader {
+        match self {
+            AnswerFrames::Amazon => AnswerReader::of_amazon(),
+            AnswerFrames::Whole | AnswerFrames::Events => AnswerReader::new(self == AnswerFrames::Events),
+        }
+    }
+}
+
+fn frames_of(headers: &HeaderMap) -> AnswerFrames {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.trim_start().to_ascii_lowercase();
-    match kind.starts_with("application/vnd.amazon.eventstream") {
-        true => AnswerReader::of_amazon(),
-        false => AnswerReader::new(kind.starts_with("text/event-stream")),
+    match kind {
+        kind if kind.starts_with("application/vnd.amazon.eventstream") => AnswerFrames::Amazon,
+        kind if kind.starts_with("text/event-stream") => AnswerFrames::Events,
+        _ => AnswerFrames::Whole,
     }
 }
 

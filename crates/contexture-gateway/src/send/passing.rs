@@ -8,15 +8,18 @@ use bytes::Bytes;
 use contexture::wire::{AnswerReader, Answered};
 use futures_util::Stream;
 
-/// Called with the reported usage when a response has been forwarded or was cut off.
-pub type AtEnd = Box<dyn FnOnce(&Answered) + Send>;
+use crate::watch::AnswerCopy;
+
+/// Called with the reported usage when a response has been forwarded or was cut off, and with its copy if there is one.
+pub(crate) type AtEnd = Box<dyn FnOnce(&Answered, Option<AnswerCopy>) + Send>;
 
 /// The bytes of a response, forwarded as they arrive and parsed for their usage.
 ///
 /// It is dropped when the client disconnects, which closes the connection to the provider.
-pub struct Passing<S> {
+pub(crate) struct Passing<S> {
     bytes: S,
     reader: AnswerReader,
+    copy: Option<AnswerCopy>,
     at_end: Option<AtEnd>,
 }
 
@@ -26,15 +29,15 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
     /// The body that the client gets.
-    pub fn body(bytes: S, reader: AnswerReader, at_end: AtEnd) -> Body {
-        Body::from_stream(Self { bytes, reader, at_end: Some(at_end) })
+    pub(crate) fn body(bytes: S, reader: AnswerReader, copy: Option<AnswerCopy>, at_end: AtEnd) -> Body {
+        Body::from_stream(Self { bytes, reader, copy, at_end: Some(at_end) })
     }
 }
 
 impl<S> Passing<S> {
     fn end(&mut self) {
         if let Some(at_end) = self.at_end.take() {
-            at_end(&self.reader.finish());
+            at_end(&self.reader.finish(), self.copy.take());
         }
     }
 }
@@ -49,7 +52,12 @@ where
         let this = &mut *self;
         let next = Pin::new(&mut this.bytes).poll_next(context);
         match &next {
-            Poll::Ready(Some(Ok(bytes))) => this.reader.push(bytes),
+            Poll::Ready(Some(Ok(bytes))) => {
+                this.reader.push(bytes);
+                if let Some(copy) = &mut this.copy {
+                    copy.push(bytes);
+                }
+            }
             Poll::Ready(Some(Err(_)) | None) => this.end(),
             Poll::Pending => {}
         }

@@ -34,21 +34,33 @@ pub struct CheckedFile {
 /// # Errors
 /// The file cannot be read at all.
 pub fn check_store_file(path: &Path) -> Result<CheckedFile, StoreError> {
+    check_database(path, damaged_rows)
+}
+
+/// What looks at rows: it returns how many there are, and what is wrong with some of them.
+pub type RowCheck = fn(&Connection, usize) -> Result<(u64, Vec<String>), StoreError>;
+
+/// Looks for damage in a database with conversations and requests that this program wrote: in the file, and in what
+/// `rows` looks at. The file is not changed.
+///
+/// # Errors
+/// The file cannot be read at all.
+pub fn check_database(path: &Path, rows: RowCheck) -> Result<CheckedFile, StoreError> {
     let connection = reading(path)?;
     // All of it as of one moment.
     let transaction = connection.unchecked_transaction()?;
     let mut checked = CheckedFile::default();
     let mut statement = transaction.prepare(&format!("PRAGMA integrity_check({MOST_FINDINGS})"))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
+    let mut found_rows = statement.query([])?;
+    while let Some(row) = found_rows.next()? {
         let found: String = row.get(0)?;
         if found != "ok" {
             checked.findings.push(found);
         }
     }
-    match damaged_rows(&transaction, MOST_FINDINGS) {
-        Ok((rows, findings)) => {
-            checked.rows = rows;
+    match rows(&transaction, MOST_FINDINGS) {
+        Ok((count, findings)) => {
+            checked.rows = count;
             checked.findings.extend(findings);
         }
         Err(error) => checked.findings.push(error.to_string()),
@@ -71,6 +83,14 @@ pub fn check_store_file(path: &Path) -> Result<CheckedFile, StoreError> {
 /// # Errors
 /// There is something at the target already, the file cannot be read, or the copy cannot be written.
 pub fn copy_store_file(from: &Path, to: &Path) -> Result<CheckedFile, StoreError> {
+    copy_database(from, to, damaged_rows)
+}
+
+/// Copies a database that this program wrote into a new file, as of one moment. Returns what the copy has.
+///
+/// # Errors
+/// There is something at the target already, the file cannot be read, or the copy cannot be written.
+pub fn copy_database(from: &Path, to: &Path, rows: RowCheck) -> Result<CheckedFile, StoreError> {
     let source = |kind: std::io::ErrorKind| StoreError::Open { path: to.to_owned(), source: kind.into() };
     if std::fs::metadata(to).is_ok_and(|file| file.len() > 0) {
         return Err(source(std::io::ErrorKind::AlreadyExists));
@@ -78,7 +98,7 @@ pub fn copy_store_file(from: &Path, to: &Path) -> Result<CheckedFile, StoreError
     let path = to.to_str().ok_or_else(|| source(std::io::ErrorKind::InvalidFilename))?;
     super::sqlite::make_file(to).map_err(|error| StoreError::Open { path: to.to_owned(), source: error })?;
     reading(from)?.execute("VACUUM INTO ?1", [path])?;
-    check_store_file(to)
+    check_database(to, rows)
 }
 
 fn reading(path: &Path) -> Result<Connection, StoreError> {

@@ -1,5 +1,6 @@
 //! Conversations, decisions and receipts in one SQLite file that only its owner can read.
 
+mod damage;
 mod open;
 mod tables;
 mod writer;
@@ -23,7 +24,9 @@ use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
+use damage::NotedDamage;
 use open::Opened;
+pub use open::put_aside;
 pub(super) use open::{Damaged, make_file};
 pub(super) use tables::damaged_rows;
 use writer::{Job, RecordJob, Writer};
@@ -41,7 +44,9 @@ const MOST_READERS: usize = 8;
 pub(super) struct SqliteStore {
     writer: Writer,
     readers: Readers,
-    damage: Mutex<Option<String>>,
+    damage: Arc<NotedDamage>,
+    /// Ends what looks through a large file.
+    looking: Option<rusqlite::InterruptHandle>,
 }
 
 impl SqliteStore {
@@ -50,10 +55,15 @@ impl SqliteStore {
     /// # Errors
     /// The file cannot be created or read.
     pub(super) fn open(path: &Path, most_bytes: u64, damaged: Damaged) -> Result<Self, StoreError> {
-        let Opened { writing, moving, reading, note } = open::open(path, damaged)?;
+        let Opened { writing, moving, reading, note, is_looked_through } = open::open(path, damaged)?;
         let failed = |source| StoreError::Open { path: path.to_owned(), source };
         let writer = Writer::start(writing, moving, path, most_bytes).map_err(failed)?;
-        Ok(Self { writer, readers: Readers::new(path, reading), damage: Mutex::new(note) })
+        let damage = Arc::new(NotedDamage::new(path, note));
+        let looking = match damaged == Damaged::PutAside && !is_looked_through {
+            true => Some(damage.clone().look(open::connection(path)?).map_err(failed)?),
+            false => None,
+        };
+        Ok(Self { writer, readers: Readers::new(path, reading), damage, looking })
     }
 
     /// Whether a file is a store of the gateway. The file is not changed.
@@ -94,9 +104,14 @@ impl SqliteStore {
     }
 
     fn note_damage(&self, error: &StoreError) {
-        if let Some(damage) = open::damage_of(error) {
-            tracing::warn!(damage, "the gateway's store is damaged");
-            *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+        self.damage.note(error);
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        if let Some(looking) = &self.looking {
+            looking.interrupt();
         }
     }
 }
@@ -184,7 +199,7 @@ impl Store for SqliteStore {
     }
 
     fn damage(&self) -> Option<String> {
-        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.damage.said()
     }
 
     fn requests(&self, session: Option<&str>) -> Result<Vec<RequestRecord>, StoreError> {

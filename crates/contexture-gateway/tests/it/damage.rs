@@ -136,3 +136,48 @@ async fn a_store_of_the_first_version_is_taken_over() {
     gateway.stop().await;
     assert_eq!(open_store(&path).unwrap().requests(None).unwrap().len(), before + 1);
 }
+
+/// A store that is too large to be looked through at the start is looked through while it is used; the next start puts
+/// it aside.
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_in_a_large_store_is_found_and_said_and_the_next_start_puts_it_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    let provider = Provider::start().await;
+    worked(&provider, &path).await;
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("CREATE TABLE padding (bytes BLOB); INSERT INTO padding VALUES (zeroblob(40000000)); PRAGMA wal_checkpoint(TRUNCATE);")
+        .unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&path).unwrap();
+    let words = b"\"session\":\"";
+    let place = bytes.windows(words.len()).position(|found| found == words).unwrap() + words.len();
+    let whole = bytes.clone();
+    bytes[place] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    assert_eq!(gateway.notes(), [] as [String; 0], "the start does not wait for so much");
+    let mark = directory.path().join("gateway.db-damaged");
+    for _ in 0..2_000 {
+        if mark.exists() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let notes = gateway.end().await.notes;
+    assert!(matches!(&*notes, [note] if note.contains("is damaged") && note.contains("next start")), "{notes:?}");
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    let notes = gateway.notes().to_vec();
+    assert!(matches!(&*notes, [note] if note.contains("was damaged")), "{notes:?}");
+    gateway.stop().await;
+    assert!(!mark.exists() && beside(&path).iter().any(|name| name.contains(".damaged-")), "{:?}", beside(&path));
+    // A store that is whole after all goes on.
+    fs::write(&path, &whole).unwrap();
+    let _ = fs::remove_file(directory.path().join("gateway.db-wal"));
+    fs::write(&mark, "it was damaged").unwrap();
+    let gateway = provider.gateway(Options { store: Some(path.clone()), ..small() }).await;
+    assert_eq!(gateway.notes(), [] as [String; 0]);
+    gateway.stop().await;
+    assert!(!mark.exists());
+}

@@ -7,11 +7,11 @@ import { Files } from "./files";
 import { Requests } from "./requests";
 import { go, type Route } from "./route";
 import { show } from "./jump";
-import { OverviewView } from "./overview";
-import { Answer, Beliefs, Cost, Sentence, Sum, TakenAway, WindowPicture } from "./story";
-import { plural, safe } from "./text";
+import { COLUMNS, OverviewView } from "./overview";
+import { Answer, Beliefs, Cost, Sentence, Signals, Sum, TakenAway, WindowPicture } from "./story";
+import { number, plural, safe } from "./text";
 import { Tools, ToolsCard } from "./tools";
-import type { Block, Conversation, Form, RequestLine, Story } from "./types";
+import type { Block, Conversation, Form, Overview, RequestLine, Story, ToolLine } from "./types";
 import { useAbout, useData, useKeys, useLoaded } from "./use";
 import { Happened, Head, Window } from "./window";
 
@@ -46,6 +46,10 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
   const shownLine = current ?? line.value;
   const newest = news.n === n || news.n === (n ?? 0) + 1 ? seen.current : 0;
   const story = useLoaded<Story | undefined>(async () => (n ? data.story(id, n) : undefined), [id, n, newest]);
+  const overview = useLoaded<Overview | undefined>(async () => (total > 0 ? data.overview(id, COLUMNS) : undefined), [id, total]);
+  const tools = useLoaded<ToolLine[] | undefined>(async () => (total > 0 ? data.tools(id) : undefined), [id, total]);
+  // Shown together at first: a part that came later would push away what is read or clicked below it.
+  const isWhole = [overview, tools].every(({ value, error }) => value !== undefined || error !== undefined);
   const shown = useShown(id, current, route, pinned);
   const to = (change: Partial<Route>, replace = true) => {
     setFollows(false);
@@ -105,6 +109,9 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
               {{ window: "Window", files: "Files", tools: "Tools" }[tab]}
             </button>
           ))}
+          {n !== undefined && n < total && !follows && isLive && opened.current !== undefined && total > opened.current && (
+            <button class="newer" aria-label={plural(total - n, "newer request")} onClick={() => to({ n: total, tab: "window" })}>{number(total - n)} newer</button>
+          )}
         </div>
         {route.tab === "files" && (
           <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
@@ -116,13 +123,10 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
         {route.tab === "window" && n !== undefined && isRead && (
           <div class="page" key={id}>
             {shownLine && <Head line={shownLine} />}
-            {n < total && !follows && isLive && opened.current !== undefined && total > opened.current && (
-              <p class="newer"><button class="link" onClick={() => to({ n: total })}>{plural(total - n, "newer request")}</button></p>
-            )}
-            {story.value && <Sentence {...parts(story.value)} />}
-            <OverviewView conversation={conversation.value} n={n} news={total} onRequest={(n) => to({ n }, false)} />
-            {story.value && (
+            {story.value && isWhole && (
               <>
+                <Sentence {...parts(story.value)} />
+                <OverviewView conversation={conversation.value} overview={overview.value} n={n} onRequest={(n) => to({ n }, false)} />
                 <WindowPicture {...parts(story.value)} />
                 <Happened line={story.value.line} onBefore={() => form("before")} />
                 <div class="cards">
@@ -130,12 +134,13 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
                   <TakenAway {...parts(story.value)} />
                   <Answer {...parts(story.value)} />
                   <Cost {...parts(story.value)} />
+                  <Signals {...parts(story.value)} />
                 </div>
+                <ToolsCard tools={tools.value} onBlock={(n, block) => to({ n, block, form: "came" }, false)} onAll={() => to({ tab: "tools" }, false)} />
+                <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
               </>
             )}
-            <ToolsCard id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came" }, false)} onAll={() => to({ tab: "tools" }, false)} />
             {story.error && <p class="note bad">{story.error}</p>}
-            <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
           </div>
         )}
         {line.error && <p class="note bad">{line.error}</p>}

@@ -1,6 +1,6 @@
 // The list of conversations.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { List } from "./list";
 import { go } from "./route";
 import { Mark, billed } from "./mark";
@@ -11,11 +11,26 @@ import { PAGE, useAbout, useData, useLoaded, usePages } from "./use";
 export function Conversations({ news }: { news: number }) {
   const data = useData();
   const about = useAbout();
-  const [selected, setSelected] = useState(0);
+  const [, redraw] = useState(0);
+  const [chosen, setChosen] = useState<{ row: number; id?: string }>({ row: 0 });
   const first = useLoaded(() => data.conversations(0, PAGE), [news]);
   const pages = usePages<Conversation>(`conversations ${news}`, async (page) => (await data.conversations(page * PAGE, PAGE)).items);
   const total = first.value?.total ?? 0;
-  if (first.value) pages.put(0, first.value.items);
+  // The order stays while the pointer is on the list: what is pressed is what was aimed at.
+  const held = useRef<string[] | undefined>(undefined);
+  const items = steady(first.value?.items ?? [], held.current);
+  if (first.value) pages.put(0, items);
+  const hold = () => {
+    held.current = items.map(({ id }) => id);
+  };
+  const letGo = () => {
+    held.current = undefined;
+    redraw((count) => count + 1);
+  };
+  // Who is selected stays selected, wherever it moves.
+  const moved = items.findIndex(({ id }) => id === chosen.id);
+  const selected = Math.min(moved < 0 ? chosen.row : moved, Math.max(0, total - 1));
+  const select = (row: number) => setChosen({ row, id: pages.row(row)?.id });
   if (first.error) return <p class="note bad">{first.error}</p>;
   if (first.value && total === 0) {
     return (
@@ -35,23 +50,32 @@ export function Conversations({ news }: { news: number }) {
       <p class="count dim">
         {total > 0 && plural(total, about.kind === "recordings" ? "recording" : "conversation")}, newest first{unread && "; each is read when it is opened"}
       </p>
-      <List
-        id="conversations"
-        label="Conversations"
-        takesFocus
-        total={total}
-        height={58}
-        selected={Math.min(selected, Math.max(0, total - 1))}
-        subject="conversations"
-        onSelect={setSelected}
-        onOpen={open}
-        render={(row) => {
-          const conversation = pages.row(row);
-          return conversation ? <Line conversation={conversation} /> : <span class="dim">…</span>;
-        }}
-      />
+      <div class="holding" onMouseEnter={hold} onMouseLeave={letGo}>
+        <List
+          id="conversations"
+          label="Conversations"
+          takesFocus
+          total={total}
+          height={58}
+          selected={selected}
+          subject="conversations"
+          onSelect={select}
+          onOpen={open}
+          render={(row) => {
+            const conversation = pages.row(row);
+            return conversation ? <Line conversation={conversation} /> : <span class="dim">…</span>;
+          }}
+        />
+      </div>
     </>
   );
+}
+
+/** Conversations in an order that somebody is looking at; those that are new come last. */
+function steady(items: Conversation[], order: string[] | undefined): Conversation[] {
+  if (!order) return items;
+  const place = ({ id }: Conversation) => (order.includes(id) ? order.indexOf(id) : order.length);
+  return [...items].sort((one, other) => place(one) - place(other));
 }
 
 export function titleOf(conversation: Conversation): string {

@@ -58,7 +58,8 @@ export function List(props: Props) {
     const nowhere = document.activeElement === null || document.activeElement === document.body;
     if (takesFocus && nowhere) box.current?.focus({ preventScroll: true });
   }, []);
-  useEffect(() => reveal(selected, false), [selected, taller?.rows.length]);
+  // Only a change of the selection moves the list: who has scrolled away stays there, whatever arrives.
+  useEffect(() => reveal(selected, false), [selected, selected < total]);
 
   const [first, last] = rowsIn(view.top, view.top + view.size, total, above);
   const pressed = (event: KeyboardEvent) => {

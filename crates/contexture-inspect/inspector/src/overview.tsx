@@ -5,24 +5,21 @@ import { Mark } from "./mark";
 import { address } from "./route";
 import { number, plural, short, sourceNames, sourceOrder } from "./text";
 import type { Column, Conversation, Overview } from "./types";
-import { useData, useLoaded } from "./use";
 
 /** Columns of the picture: more cannot be told apart. */
-const COLUMNS = 240;
+export const COLUMNS = 240;
 const HIGH = 100;
 const LOW = 30;
 
 interface Props {
   conversation: Conversation;
+  /** What is drawn, if it could be read. */
+  overview: Overview | undefined;
   n: number | undefined;
-  /** Changes when there are new requests. */
-  news: number;
   onRequest: (n: number) => void;
 }
 
-export function OverviewView({ conversation, n, news, onRequest }: Props) {
-  const data = useData();
-  const overview = useLoaded(() => data.overview(conversation.id, COLUMNS), [conversation.id, news]).value;
+export function OverviewView({ conversation, overview, n, onRequest }: Props) {
   const [pointed, setPointed] = useState<Column | undefined>();
   // Drawn once: another request of the same conversation moves only the frame around it.
   const drawn = useMemo(() => overview && draw(overview), [overview]);

@@ -22,8 +22,9 @@ interface Props {
 export function Requests({ conversation, n, news, onSelect, onOpen }: Props) {
   const data = useData();
   const id = conversation.id;
-  const total = conversation.requests;
-  const turns = useLoaded(() => data.turns(id), [id, total]).value ?? [];
+  // Rows and turns change together: a turn that came later would push rows from under the pointer.
+  const known = useLoaded(async () => ({ id, total: conversation.requests, turns: await data.turns(id).catch(() => []) }), [id, conversation.requests]);
+  const { total, turns } = known.value?.id === id ? known.value : { total: 0, turns: [] };
   const pages = usePages<RequestLine>(id, async (page) => (await data.requests(id, page * PAGE + 1, PAGE)).items);
   const seen = useRef(0);
   useEffect(() => {

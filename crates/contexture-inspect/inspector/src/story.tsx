@@ -30,7 +30,7 @@ function because({ line, fold }: Story): string {
 /** The sentence that says it all, made of links. */
 export function Sentence(props: StoryProps) {
   const { story, onRequest, conversation } = props;
-  const { line, budget, views, again, usual, lost, fold } = story;
+  const { line, budget, views, again, usual, lost, fold, hidden } = story;
   const { record, sources } = line;
   const doubtful = views.filter(isDoubtful).length;
   const made = sources.made ?? 0;
@@ -40,8 +40,13 @@ export function Sentence(props: StoryProps) {
   const files = new Set(views.map(({ path }) => path)).size;
   return (
     <p class="sentence">
-      At request {line.n} the model {line.is_over ? "sees" : "is being sent"} <Jump to="window">{short(line.sent_tokens)}{budget !== null && ` of ${short(budget)}`} tokens</Jump>
+      At request {line.n} the model {line.is_over ? "sees" : "is being sent"} <Jump to="window">{short(line.sent_tokens - (hidden?.tokens ?? 0))}{budget !== null && ` of ${short(budget)}`} tokens</Jump>
       {made > 0 && <>, <Jump to="window" kind="made">{short(made)} of them rewritten by Contexture</Jump></>}
+      {hidden && (
+        <>
+          , and nothing of the <Jump kind="warn" onClick={() => props.onBlock(hidden.block, "sent")}>{short(hidden.tokens)} before the provider’s own summary</Jump>
+        </>
+      )}
       {". "}
       {price && (
         <>
@@ -83,7 +88,7 @@ export function Sentence(props: StoryProps) {
 
 /** This window to the scale of its budget. */
 export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
-  const { line, budget, pieces, blocks, again } = story;
+  const { line, budget, pieces, blocks, again, hidden } = story;
   const scale = Math.max(budget ?? 0, line.sent_tokens, 1);
   const free = scale - line.sent_tokens;
   const width = (tokens: number) => `${(100 * tokens) / scale}%`;
@@ -113,6 +118,11 @@ export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
         ))}
         {free > 0 && budget !== null && <li><i class="dot dot-came" />free <b>{short(free)}</b></li>}
         {line.cached_tokens !== null && <li><i class="dot dot-cached" />read from the provider’s cache <b>{short(cached)}</b></li>}
+        {hidden && (
+          <li>
+            <i class="dot dot-hidden" />not seen by the model, compacted by the provider <b>{short(hidden.tokens)}</b> <button class="link" onClick={() => onBlock(hidden.block, "sent")}>its summary</button>
+          </li>
+        )}
         {again > 0 && <li><i class="dot dot-again" />unchanged, but billed again <b>{short(again)}</b></li>}
         {line.came_tokens > line.sent_tokens && (
           <li>
@@ -131,12 +141,12 @@ function largest(pieces: Piece[]): string {
 }
 
 function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: string; isWide: boolean; onOpen: () => void }) {
-  const { source, made, name, tokens, count, views, doubtful, is_cached, is_unchanged } = piece;
+  const { source, made, name, tokens, count, views, doubtful, is_cached, is_unchanged, is_hidden } = piece;
   const kind = kindOf({ kind: "text", source, made });
   const label = source === "file" ? pathParts(name)[0] : name;
-  const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${doubtful} of ${views} views in doubt` : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
+  const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${doubtful} of ${views} views in doubt` : ""}${is_hidden ? ", not seen by the model: the provider has compacted it" : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
   return (
-    <button tabIndex={-1} class="piece" style={{ width }} title={title} onClick={onOpen}>
+    <button tabIndex={-1} class={is_hidden ? "piece piece-hidden" : "piece"} style={{ width }} title={title} onClick={onOpen}>
       <span class={`fill dot-${source}`}>
         {isWide && <><span class="label"><bdi>{safe(label) || kind}</bdi></span><span class="label">{short(tokens)}</span></>}
       </span>
@@ -251,7 +261,7 @@ export function Answer({ story, onBlock }: StoryProps) {
   return (
     <section class="card" id="answer" tabIndex={-1} aria-label="What the model answered">
       <h3>What the model answered</h3>
-      {answer.length === 0 && <p class="dim">{line.is_over ? "It is known once the agent sends it back with its next request." : "The answer has not ended."}</p>}
+      {answer.length === 0 && <p class="dim">{!line.is_over ? "The answer has not ended." : line.record.status >= 400 ? `There is none: the provider returned ${line.record.status}.` : "It could not be read as it came; it is known once the agent sends it back with its next request."}</p>}
       <ul class="answer">
         {answer.map(({ id, kind, name, tokens, preview }) => (
           <li key={id}>
@@ -260,6 +270,42 @@ export function Answer({ story, onBlock }: StoryProps) {
           </li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+const signalNames: Record<string, string> = {
+  repeated_reads: "a part of a file was read again",
+  reads_after_fold: "of these, after a fold that may have taken it",
+  failed_edits: "the text of an edit was not in the file",
+  repeated_instructions: "an instruction was given again",
+  noes: "somebody began with “no”",
+  interruptions: "the agent was stopped",
+  tool_errors: "a call failed",
+};
+
+/** Signs that something was missing, with where they were seen. */
+export function Signals({ story, onRequest }: StoryProps) {
+  const signals = story.signals ?? [];
+  if (signals.length === 0) return null;
+  return (
+    <section class="card" id="signals" tabIndex={-1} aria-label="Signs that something was missing">
+      <h3>Signs that something was missing</h3>
+      <table>
+        <thead><tr><th scope="col">up to this request</th><th scope="col" class="right">times</th><th scope="col">newest at request</th></tr></thead>
+        <tbody>
+          {signals.map(({ kind, count, requests }) => (
+            <tr key={kind}>
+              <td>{signalNames[kind] ?? kind}</td>
+              <td class="right">{number(count)}</td>
+              <td>{requests.map((n, at) => <span key={n}>{at > 0 && ", "}<button class="link" onClick={() => onRequest(n)}>{n}</button></span>)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="dim small">
+        None of them proves harm by itself: agents also read again what they see. <code>contexture receipts --compare</code> compares with conversations that are held out.
+      </p>
     </section>
   );
 }

@@ -91,6 +91,7 @@ export const madeNames: Record<string, string> = {
 export function kindOf({ kind, source, made }: { kind: string; source: string; made?: string }): string {
   if (kind === "call") return "Call";
   if (kind === "thought") return "Thought";
+  if (kind === "compaction") return "The provider’s summary";
   return (made && madeNames[made]) || sourceNames[source]!;
 }
 

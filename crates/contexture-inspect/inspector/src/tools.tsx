@@ -14,9 +14,7 @@ interface Props {
 const fills = (tool: ToolLine) => tool.carried + tool.tokens * tool.requests;
 
 /** Which tool fills the context, in few words. */
-export function ToolsCard({ id, total, onBlock, onAll }: Props & { onAll: () => void }) {
-  const data = useData();
-  const tools = useLoaded(() => data.tools(id), [id, total]).value;
+export function ToolsCard({ tools, onBlock, onAll }: { tools: ToolLine[] | undefined; onBlock: Props["onBlock"]; onAll: () => void }) {
   if (!tools || tools.length === 0) return null;
   const sum = tools.reduce((sum, tool) => sum + fills(tool), 0);
   return (

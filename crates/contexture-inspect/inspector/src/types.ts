@@ -143,6 +143,8 @@ export interface Piece {
   tokens: number;
   is_cached: boolean;
   is_unchanged: boolean;
+  /** Whether the model does not see it, because the provider has compacted it. */
+  is_hidden?: boolean;
   views: number;
   doubtful: number;
 }
@@ -157,6 +159,8 @@ export interface Story {
   budget: number | null;
   pieces: Piece[];
   blocks: number;
+  /** What the model does not see, because the provider has compacted it. */
+  hidden?: { block: number; blocks: number; tokens: number };
   again: number;
   views: FileView[];
   removed: { kind: string; count: number; tokens: number; block: number }[];
@@ -172,6 +176,8 @@ export interface Story {
     cut: [string, string, number][];
   };
   lost?: [number, string[]];
+  /** Signs that something was missing, with the newest requests in which they were seen. */
+  signals?: { kind: string; count: number; requests: number[] }[];
   answer: { id: number; kind: string; name: string; tokens: number; preview: string }[];
   usual: number;
   dollars: [number, number] | null;

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use contexture::files::observer::Observer;
+use contexture::item::Item;
 use contexture::wire::{Digest, Format, Request, raw_digest};
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
 use contexture_text::spoken::{spoken, title_of};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, message_drafts};
+use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, item_draft, message_drafts};
 use super::super::made;
 use super::super::verdict;
 use super::super::view::RequestLine;
@@ -17,7 +18,8 @@ use super::blocks;
 use super::lists::{self, Lists};
 use super::newest::{BlockFact, NewestWindow, WindowChange};
 use super::writing::{
-    add_to_conversation, sent_as_it_came, write_answer, write_conversation, write_places, write_request,
+    add_to_conversation, drop_answer, place_answer, sent_as_it_came, write_answer, write_conversation, write_places,
+    write_request,
 };
 use super::{Archive, ArchivedRequest, MAX_HELD, Ticket};
 
@@ -81,16 +83,27 @@ impl Archive {
     ) -> Result<Vec<u32>, StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
-        let held = self.held().remove(conversation);
-        let mut last = match held {
-            Some(last) => last,
-            None => self.wake(&transaction, conversation)?,
-        };
-        let mut writer = Writer { archive: self, connection: &transaction, last: &mut last, by_bytes: HashMap::new() };
-        let blocks = writer.keep(drafts)?;
+        let (blocks, last) = self.kept(&transaction, conversation, drafts)?;
         transaction.commit()?;
         self.hold(conversation, last);
         Ok(blocks)
+    }
+
+    /// Writes blocks of a conversation. Returns them with its newest window, which is to be held after the commit.
+    fn kept(
+        &self,
+        connection: &Connection,
+        conversation: &str,
+        drafts: Vec<BlockDraft>,
+    ) -> Result<(Vec<u32>, NewestWindow), StoreError> {
+        let held = self.held().remove(conversation);
+        let mut last = match held {
+            Some(last) => last,
+            None => self.wake(connection, conversation)?,
+        };
+        let mut writer = Writer { archive: self, connection, last: &mut last, by_bytes: HashMap::new() };
+        let blocks = writer.keep(drafts)?;
+        Ok((blocks, last))
     }
 
     /// Stores what the model answered to a request.
@@ -98,14 +111,30 @@ impl Archive {
     /// # Errors
     /// It could not be written.
     pub(in super::super) fn note_answer(&self, ticket: &Ticket, blocks: &[u32]) -> Result<(), StoreError> {
-        let connection = self.lock();
-        // They are part of the next request, if there is one.
-        let sql = "INSERT OR IGNORE INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, 0)";
-        let mut place = connection.prepare_cached(sql)?;
-        for block in blocks {
-            place.execute(params![ticket.conversation, block, ticket.n as i64 + 1])?;
+        place_answer(&self.lock(), ticket, blocks)
+    }
+
+    /// Stores what the model answered to a request, as it arrived. What the agent sends back replaces it.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn note_arrived(&self, ticket: &Ticket, items: &[Item]) -> Result<(), StoreError> {
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        // It may have been deleted meanwhile, or an agent was quicker and has sent the answer back.
+        let sql = "SELECT EXISTS (SELECT 1 FROM requests WHERE conversation = ?1 AND n = ?2)
+                   AND NOT EXISTS (SELECT 1 FROM answers WHERE conversation = ?1 AND n = ?2)";
+        let is_wanted = transaction
+            .prepare_cached(sql)?
+            .query_row(params![ticket.conversation, ticket.n as i64], |row| row.get::<_, bool>(0))?;
+        if is_wanted {
+            let drafts = items.iter().map(|item| item_draft(item, &*self.counter)).collect();
+            let (blocks, last) = self.kept(&transaction, &ticket.conversation, drafts)?;
+            place_answer(&transaction, ticket, &blocks)?;
+            transaction.commit()?;
+            self.hold(&ticket.conversation, last);
         }
-        write_answer(&connection, &ticket.conversation, ticket.n, blocks)
+        Ok(())
     }
 
     /// Adds the record of a request whose window was not kept.
@@ -151,6 +180,7 @@ impl Archive {
         // Otherwise the agent went back, and began anew from there.
         if change.came_keep == came_before {
             let answer = answer_in(&last, &change);
+            drop_answer(&transaction, seen.conversation, line.n - 1, &last.lists.came)?;
             write_answer(&transaction, seen.conversation, line.n - 1, &answer)?;
         }
         write_conversation(&transaction, seen, &line)?;

@@ -11,12 +11,14 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::block::{BlockKind, BlockSource};
 use super::super::timeline::Timeline;
 use super::super::view::{
-    AnswerBlock, BlockState, FileGrade, FileView, FoldPrice, FoldStory, RemovedKind, RequestLine, RequestStory,
-    ShownGrade, WindowForm, WindowPiece,
+    AnswerBlock, BlockState, FileGrade, FileView, FoldPrice, FoldStory, HiddenPart, RemovedKind, RequestLine,
+    RequestStory, ShownGrade, WindowForm, WindowPiece,
 };
 use super::super::window::{ComparedWindow, boundary};
 use super::Archive;
 use super::blocks::{self, BlockRow};
+use super::signals::signals;
+use super::writing::read_answer;
 
 /// Most pieces of the picture of a window.
 const MOST_PIECES: u64 = 120;
@@ -53,7 +55,9 @@ impl Archive {
         let tokens = |id: u32| rows.get(&id).map_or(0, |row| row.tokens);
         let cache_end = line.cached_tokens.map(|cached| boundary(&shown, tokens, cached));
         let timeline = timeline.lock().unwrap_or_else(PoisonError::into_inner);
-        let views = Views::read(&connection, &rows, &lists.sent, &timeline, n)?;
+        let (hidden, seen) = hidden_of(&rows, &lists.sent);
+        let views = Views::read(&connection, &rows, seen, &timeline, n)?;
+        let unseen: HashSet<u32> = hidden.iter().flat_map(|hidden| hidden.ids.iter().copied()).collect();
         let mut window = PieceList::new(line.record.budget.unwrap_or(line.sent_tokens));
         let (mut removed, mut again) = (Vec::new(), 0);
         for (place, block) in shown.iter().enumerate() {
@@ -67,19 +71,22 @@ impl Archive {
             if is_unchanged && !is_cached && cache_end.is_some() {
                 again += row.tokens;
             }
-            window.push(row, is_cached, is_unchanged, views.of(row.id));
+            let mark = PieceMark { is_cached, is_unchanged, is_hidden: unseen.contains(&row.id) };
+            window.push(row, mark, views.of(row.id));
         }
         removed.sort_by_key(|kind: &RemovedKind| std::cmp::Reverse(kind.tokens));
         Ok(Some(RequestStory {
             budget: line.record.budget,
             pieces: window.pieces,
             blocks: lists.sent.len() as u64,
+            hidden: hidden.map(|hidden| hidden.part),
             again,
             views: views.all,
             removed,
             fold: fold_of(&line, &later),
             lost,
             answer: answer(&connection, conversation, n)?,
+            signals: signals(&connection, conversation, n)?,
             usual: usual(&line, &around),
             dollars: dollars(&line),
             line,
@@ -98,6 +105,27 @@ impl Archive {
         let left_out: Vec<String> = line.record.decided.iter().flat_map(|note| note.left_out.clone()).collect();
         Ok((!left_out.is_empty()).then_some((line.n, left_out)))
     }
+}
+
+/// What the model does not see, because the provider has compacted it.
+struct HiddenBlocks {
+    part: HiddenPart,
+    ids: Vec<u32>,
+}
+
+/// What the provider's newest compaction hides of a window, and what the model sees of it. Instructions and tools are
+/// always seen.
+fn hidden_of<'a>(rows: &HashMap<u32, BlockRow>, sent: &'a [u32]) -> (Option<HiddenBlocks>, &'a [u32]) {
+    let is_compaction = |id: &u32| rows.get(id).is_some_and(|row| row.kind == BlockKind::Compaction);
+    let Some(place) = sent.iter().rposition(is_compaction) else { return (None, sent) };
+    let is_message = |row: &&BlockRow| !matches!(row.source, BlockSource::System | BlockSource::Tools);
+    let before: Vec<&BlockRow> = sent[..place].iter().filter_map(|id| rows.get(id)).filter(is_message).collect();
+    let tokens = before.iter().map(|row| row.tokens).sum();
+    let part = HiddenPart { block: sent[place], blocks: before.len() as u64, tokens };
+    // A block that comes again after it is seen there.
+    let after: HashSet<u32> = sent[place..].iter().copied().collect();
+    let ids = before.iter().map(|row| row.id).filter(|id| !after.contains(id)).collect();
+    (Some(HiddenBlocks { part, ids }), &sent[place..])
 }
 
 /// The views of a window.
@@ -177,6 +205,14 @@ fn read_view(row: &BlockRow, timeline: &Timeline, n: u64) -> Option<FileView> {
     })
 }
 
+/// How a piece of a window is marked.
+#[derive(Clone, Copy)]
+struct PieceMark {
+    is_cached: bool,
+    is_unchanged: bool,
+    is_hidden: bool,
+}
+
 /// The picture of a window: blocks in order, with small neighbours joined.
 struct PieceList {
     pieces: Vec<WindowPiece>,
@@ -188,11 +224,11 @@ impl PieceList {
         Self { pieces: Vec::new(), least: scale / MOST_PIECES }
     }
 
-    fn push(&mut self, row: &BlockRow, is_cached: bool, is_unchanged: bool, (views, doubtful): (u64, u64)) {
-        let least = self.least;
+    fn push(&mut self, row: &BlockRow, mark: PieceMark, (views, doubtful): (u64, u64)) {
+        let (least, PieceMark { is_cached, is_unchanged, is_hidden }) = (self.least, mark);
         let joins = |piece: &WindowPiece| {
             piece.source == row.source
-                && (piece.is_cached, piece.is_unchanged) == (is_cached, is_unchanged)
+                && (piece.is_cached, piece.is_unchanged, piece.is_hidden) == (is_cached, is_unchanged, is_hidden)
                 && (piece.tokens < least || row.tokens < least)
                 && (piece.views == 0) == (views == 0)
                 && piece.tokens + row.tokens < 4 * least.max(1)
@@ -218,6 +254,7 @@ impl PieceList {
             tokens: row.tokens,
             is_cached,
             is_unchanged,
+            is_hidden,
             views,
             doubtful,
         });
@@ -266,11 +303,7 @@ fn fold_of(line: &RequestLine, later: &[RequestLine]) -> Option<FoldStory> {
 
 /// What the model answered, as far as it is known.
 fn answer(connection: &Connection, conversation: &str, n: u64) -> Result<Vec<AnswerBlock>, StoreError> {
-    let sql = "SELECT blocks FROM answers WHERE conversation = ?1 AND n = ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let ids: Option<Vec<u8>> = statement.query_row(params![conversation, n as i64], |row| row.get(0)).optional()?;
-    let ids: Vec<u32> =
-        ids.unwrap_or_default().as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let ids = read_answer(connection, conversation, n)?;
     let rows = blocks::rows(connection, &ids)?;
     let block = |row: &BlockRow| AnswerBlock {
         id: row.id,

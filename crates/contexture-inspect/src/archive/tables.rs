@@ -1,6 +1,6 @@
 //! The schema of an archive.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use contexture_gateway::write::StoreError;
 
@@ -59,14 +59,22 @@ UPDATE requests SET tokens = coalesce(json_extract(line, '$.sent_tokens'), 0);
 
 /// Creates the tables, or refuses those of a newer version.
 pub fn make(connection: &Connection) -> Result<(), StoreError> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version > VERSION {
-        return Err(StoreError::Newer(version));
+    match version(connection)? {
+        VERSION => return Ok(()),
+        newer if newer > VERSION => return Err(StoreError::Newer(newer)),
+        _ => {}
     }
-    if version == 1 {
-        connection.execute_batch(&format!("BEGIN; {SINCE_FIRST} PRAGMA user_version = {VERSION}; COMMIT;"))?;
+    // Others may open the same file at this moment: one of them changes it, and the rest find it changed.
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    if version(&transaction)? == 1 {
+        transaction.execute_batch(SINCE_FIRST)?;
     }
-    connection.execute_batch(TABLES)?;
-    connection.pragma_update(None, "user_version", VERSION)?;
+    transaction.execute_batch(TABLES)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
     Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }

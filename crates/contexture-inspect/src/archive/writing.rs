@@ -2,7 +2,7 @@
 
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::view::RequestLine;
 use super::lists::{self, Lists, REQUESTS_PER_WHOLE, shared};
@@ -66,6 +66,39 @@ fn correct_places(
         note.execute(params![conversation, block, n as i64])?;
     }
     Ok(())
+}
+
+/// Stores what the model answered to a request, before the agent has sent it back.
+pub fn place_answer(connection: &Connection, ticket: &Ticket, blocks: &[u32]) -> Result<(), StoreError> {
+    // They are part of the next request, if there is one.
+    let sql = "INSERT OR IGNORE INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, 0)";
+    let mut place = connection.prepare_cached(sql)?;
+    for block in blocks {
+        place.execute(params![ticket.conversation, block, ticket.n as i64 + 1])?;
+    }
+    write_answer(connection, &ticket.conversation, ticket.n, blocks)
+}
+
+/// Deletes an answer as it arrived, of which the next request has its own form: `came` are the blocks of that.
+pub fn drop_answer(connection: &Connection, conversation: &str, n: u64, came: &[u32]) -> Result<(), StoreError> {
+    let mut place = connection
+        .prepare_cached("DELETE FROM places WHERE conversation = ?1 AND block = ?2 AND n = ?3 AND is_sent = 0")?;
+    let sql = "DELETE FROM blocks WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM places WHERE block = ?1)";
+    let mut unused = connection.prepare_cached(sql)?;
+    for block in read_answer(connection, conversation, n)?.iter().filter(|block| !came.contains(block)) {
+        if place.execute(params![conversation, block, n as i64 + 1])? > 0 {
+            unused.execute(params![block])?;
+        }
+    }
+    Ok(())
+}
+
+/// The blocks of an answer, as far as it is known.
+pub fn read_answer(connection: &Connection, conversation: &str, n: u64) -> Result<Vec<u32>, StoreError> {
+    let sql = "SELECT blocks FROM answers WHERE conversation = ?1 AND n = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids: Option<Vec<u8>> = statement.query_row(params![conversation, n as i64], |row| row.get(0)).optional()?;
+    Ok(ids.unwrap_or_default().as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
 }
 
 /// Stores what the model answered to a request.

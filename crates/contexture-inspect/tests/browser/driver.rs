@@ -8,6 +8,33 @@ use serde_json::{Value, json};
 /// How long something may take to show up.
 const PATIENCE: Duration = Duration::from_secs(40);
 
+/// Finds where to press an element: once it is at the same place in two frames, and what is seen there is part of it.
+/// Gives up after some frames, so that the caller can look at its own clock. Notes what the pointer presses: an empty
+/// text if it is the element.
+const RESTING: &str = r#"
+    const [selector, text, done] = arguments;
+    const find = () => [...document.querySelectorAll(selector)].find((one) => one.innerText.includes(text) && one.getClientRects().length);
+    const look = (frames, last) => {
+        if (frames === 0) return done(null);
+        const found = find();
+        if (!found) return requestAnimationFrame(() => look(frames - 1));
+        if (!last) found.scrollIntoView({block: 'nearest', behavior: 'instant'});
+        const box = found.getClientRects()[0];
+        const [x, y] = [Math.floor(box.x + box.width / 2), Math.floor(box.y + box.height / 2)];
+        const isSame = last && last.found === found && last.x === x && last.y === y;
+        if (!isSame) return requestAnimationFrame(() => look(frames - 1, {found, x, y}));
+        if (!found.contains(document.elementFromPoint(x, y))) {
+            found.scrollIntoView({block: 'center', behavior: 'instant'});
+            return requestAnimationFrame(() => look(frames - 1));
+        }
+        window.pressed = 'nothing';
+        const press = (event) => { window.pressed = found.contains(event.target) ? '' : event.target.outerHTML.slice(0, 200); };
+        addEventListener('pointerdown', press, {capture: true, once: true});
+        done([x, y]);
+    };
+    look(60);
+"#;
+
 /// Keys that have no letter.
 pub const ENTER: &str = "\u{E007}";
 pub const ESCAPE: &str = "\u{E00C}";
@@ -141,20 +168,27 @@ impl Browser {
         self.until(&format!("`{text}`"), &script).await;
     }
 
-    /// Clicks what a person would: the middle of the first element of a selector that has a text.
+    /// Clicks what a person would: the middle of the first element of a selector that has a text. Waits until it rests
+    /// and nothing covers it, and fails if something else was under the pointer when it came down.
     pub async fn click(&self, selector: &str, text: &str) {
-        let find = format!(
-            "(() => {{ const found = [...document.querySelectorAll({})].find((one) => one.innerText.includes({}) && one.getClientRects().length);
-               if (!found) return null; found.scrollIntoView({{block: 'nearest', behavior: 'instant'}}); const box = found.getBoundingClientRect();
-               return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
-            json!(selector),
-            json!(text)
-        );
-        let place = self.until(&format!("{selector} with `{text}`"), &find).await;
+        let end = Instant::now() + PATIENCE;
+        let place = loop {
+            let place = self.run_later(RESTING, json!([selector, text])).await;
+            if !place.is_null() {
+                break place;
+            }
+            if Instant::now() > end {
+                let page = self.run("return document.body.innerText.slice(0, 3000)").await;
+                let page = page.as_str().unwrap_or_default();
+                panic!("no {selector} with `{text}` rests in view after {PATIENCE:?}; the page says:\n{page}");
+            }
+        };
         let (x, y) = (place[0].as_f64().unwrap() as i64, place[1].as_f64().unwrap() as i64);
         let actions = json!({"actions": [{"type": "pointer", "id": "mouse", "actions": [
             {"type": "pointerMove", "x": x, "y": y}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]}]});
         self.post("actions", actions).await.unwrap();
+        let hit = self.run("return window.pressed").await;
+        assert_eq!(hit, "", "{selector} with `{text}` moved away from under the pointer, which pressed this");
     }
 
     /// Presses keys, one after the other.

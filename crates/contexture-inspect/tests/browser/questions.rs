@@ -119,6 +119,13 @@ async fn every_number_leads_to_what_it_is_made_of() {
     assert_eq!(browser.complaints().await, Vec::<String>::new());
 }
 
+/// Where the parts of the page are that are read from the top.
+async fn places(browser: &Browser) -> serde_json::Value {
+    browser
+        .run("return ['.heading', '.sentence', '#overview', '#window', '#requests-0'].map((one) => [one, document.querySelector(one).getBoundingClientRect().top])")
+        .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_jumps_while_somebody_reads() {
     let mut scene = Scene::new(24).await;
@@ -129,13 +136,18 @@ async fn nothing_jumps_while_somebody_reads() {
     browser.keys(ENTER).await;
     browser.sees("Request 5").await;
     browser.until("the sentence", "document.querySelector('.sentence')").await;
+    browser.until("its answer", "document.querySelector('#cost')?.innerText.includes('reported')").await;
+    // Somebody has scrolled back to the first request, and reads there.
+    browser.run("document.getElementById('requests').scrollTop = 0").await;
+    let before = places(&browser).await;
     let count = scene.play(10).await;
-    browser.sees(&format!("{} newer requests", count - 5)).await;
+    browser.sees(&format!("{} newer", count - 5)).await;
     let heading = browser.run("return document.querySelector('.heading h2').innerText").await;
     assert_eq!(heading, "Request 5");
+    assert_eq!(places(&browser).await, before);
     let cost = read(&browser, "#cost").await;
     assert!(cost.contains("reported") && !cost.contains("simulated"), "{cost}");
-    browser.click(".newer button", "newer").await;
+    browser.click("button.newer", "newer").await;
     browser.sees(&format!("Request {count}")).await;
     scene.gateway.stop().await;
 }

@@ -435,7 +435,7 @@ async fn threads_of_a_library_are_shown_with_their_layers() {
     }
     execution.complete().await.unwrap();
     drop(engine);
-    let about = About { kind: "store", note: Some(library::NOT_KEPT), ..About::default() };
+    let about = About { kind: "store", note: Some(library::NOT_KEPT.into()), ..About::default() };
     let server = InspectServer::start("127.0.0.1:0", Archive::temporary().unwrap(), about).await.unwrap();
     let store = contexture::store::SqliteStore::open(&path).unwrap();
     assert_eq!(library::read(&store, server.inspector()).await.unwrap(), 1);

@@ -16,6 +16,7 @@ mod provider;
 #[path = "../../../contexture-gateway/tests/it/receiver.rs"]
 mod receiver;
 
+mod answers;
 mod api;
 mod archive;
 mod examples;

@@ -10,15 +10,12 @@ use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::chat::{self, ChatDecoder};
-use super::decode::{Bill, Decode, error_message, parse};
+use super::decode::{Bill, error_message, parse};
 use super::error::{ClientError, malformed};
-use super::gemini::{self, GeminiDecoder};
 use super::key::ApiKey;
-use super::messages::{self, MessagesDecoder};
-use super::responses::{self, ResponsesDecoder};
+use super::reader::{StreamReader, whole_items};
 use super::retry::{ClientRetry, RetryHook, RetryPolicy, Verdict, asked_wait, is_transient};
-use crate::wire::{BadEvent, EventParser, Format};
+use crate::wire::Format;
 
 /// The largest response that is read.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
@@ -205,36 +202,16 @@ impl Shared {
         mut response: Response,
         deltas: &Deltas,
     ) -> Result<LlmResponse, ClientError> {
-        let mut decoder: Box<dyn Decode> = match format {
-            Format::Messages => Box::new(MessagesDecoder::default()),
-            Format::Chat => Box::new(ChatDecoder::default()),
-            Format::Responses => Box::new(ResponsesDecoder::default()),
-            Format::Gemini => Box::new(GeminiDecoder::default()),
-        };
-        let (mut parser, mut bill, mut is_over) = (EventParser::default(), Bill::default(), false);
-        let mut take = |data: Result<&str, BadEvent>| {
-            let data = data.map_err(|bad| malformed(bad.to_string()))?;
-            is_over |= data.trim() == "[DONE]";
-            if is_over || data.trim().is_empty() {
-                return Ok(());
-            }
-            let event = parse(data)?;
-            bill.take(&event);
-            decoder.event(&event, deltas)
-        };
+        let mut reader = StreamReader::new(format);
         loop {
             match timeout(self.idle_timeout, response.chunk()).await.map_err(|_| self.timed_out())? {
-                Ok(Some(bytes)) => parser.push(&bytes, &mut take)?,
+                Ok(Some(bytes)) => reader.push(&bytes, deltas)?,
                 Ok(None) => break,
                 // A complete response is enough; some servers drop the connection afterwards.
                 Err(_) => break,
             }
         }
-        parser.finish(&mut take)?;
-        if !decoder.has_ended() {
-            return Err(ClientError::Cut);
-        }
-        Ok(bill.response(decoder.finish()?))
+        reader.finish(deltas)
     }
 
     /// Reads a response that is not streamed, and shows it at once if there is a listener.
@@ -250,12 +227,7 @@ impl Shared {
             let message = error_message(&response).unwrap_or_else(|| response["error"].to_string());
             return Err(ClientError::Failed { message: self.shown(&message) });
         }
-        let items = match format {
-            Format::Messages => messages::items(&response)?,
-            Format::Chat => chat::items(&response)?,
-            Format::Responses => responses::items(&response)?,
-            Format::Gemini => gemini::items(&response)?,
-        };
+        let items = whole_items(format, &response)?;
         if deltas.are_watched() {
             show(&items, deltas);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::damage::mark_of;
 use super::tables::{self, KNOWN_BY, KNOWN_BY_BYTES, VERSION};
 use super::writer::patiently;
 use crate::write::content::FileContent;
@@ -43,6 +44,8 @@ pub(in crate::write) struct Opened {
     pub(super) reading: Connection,
     /// That a damaged store was put aside.
     pub(super) note: Option<String>,
+    /// Whether all of it was looked at.
+    pub(super) is_looked_through: bool,
 }
 
 /// Opens a file.
@@ -79,11 +82,17 @@ fn begin(path: &Path) -> Result<Opened, StoreError> {
     make_file(path).map_err(fail)?;
     let mut writing = connection(path)?;
     patiently(STARTING, || prepare(&mut writing))?;
-    let size = fs::metadata(path).map_or(0, |file| file.len());
-    if size <= LOOKED_THROUGH {
+    let (size, mark) = (fs::metadata(path).map_or(0, |file| file.len()), mark_of(path));
+    // A larger one is looked through while it is used, unless damage was found before.
+    let is_looked_through = size <= LOOKED_THROUGH || mark.exists();
+    if is_looked_through {
         look_through(&writing)?;
+        match fs::remove_file(mark) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
+            _ => {}
+        }
     }
-    Ok(Opened { writing, moving: connection(path)?, reading: connection(path)?, note: None })
+    Ok(Opened { writing, moving: connection(path)?, reading: connection(path)?, note: None, is_looked_through })
 }
 
 /// Makes a connection ready for writing, and the file if it is empty. A file that is ready is not written to, so that
@@ -110,7 +119,7 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// Fails if the file is not what was written.
-fn look_through(connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn look_through(connection: &Connection) -> Result<(), StoreError> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
         return Err(StoreError::Damaged(found));
@@ -156,8 +165,11 @@ fn was_own(path: &Path) -> bool {
     read.is_ok() && head.windows(KNOWN_BY_BYTES.len()).any(|words| words == KNOWN_BY_BYTES)
 }
 
-/// Renames a store, with what belongs to it. Programs that use it go on with it.
-fn put_aside(path: &Path) -> io::Result<PathBuf> {
+/// Renames a database that is damaged, with what belongs to it. Programs that use it go on with it. Returns its new name.
+///
+/// # Errors
+/// It cannot be renamed.
+pub fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let beside = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
@@ -167,7 +179,7 @@ fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let names = (0..).map(|n| beside(path, &format!(".damaged-{}", seconds + n)));
     let aside = names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| beside(path, ".damaged"));
     fs::rename(path, &aside)?;
-    for end in ["-wal", "-shm"] {
+    for end in ["-wal", "-shm", "-damaged"] {
         match fs::rename(beside(path, end), beside(&aside, end)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -1,0 +1,61 @@
+//! Damage that is found while a store is used. The next start looks through the whole file for it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, InterruptHandle};
+
+use super::open::{damage_of, look_through};
+use crate::write::error::StoreError;
+
+/// The damage of a store, as far as it was found.
+pub(super) struct NotedDamage {
+    path: PathBuf,
+    said: Mutex<Option<String>>,
+}
+
+impl NotedDamage {
+    /// Nothing is known, or that a damaged store was put aside.
+    pub(super) fn new(path: &Path, note: Option<String>) -> Self {
+        Self { path: path.to_owned(), said: Mutex::new(note) }
+    }
+
+    /// What is said of it.
+    pub(super) fn said(&self) -> Option<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes an error, if it tells of damage.
+    pub(super) fn note(&self, error: &StoreError) {
+        let Some(damage) = damage_of(error) else { return };
+        let damage = format!(
+            "the store `{}` is damaged ({damage}): the next start puts it aside; `contexture store check` names what is \
+             damaged",
+            self.path.display()
+        );
+        tracing::warn!("{damage}");
+        // If it cannot be written, the next start finds only what it reads.
+        let _ = fs::write(mark_of(&self.path), &damage);
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+    }
+
+    /// Looks through a file in a thread of its own: it is so large that a start does not wait for it.
+    pub(super) fn look(self: Arc<Self>, connection: Connection) -> io::Result<InterruptHandle> {
+        let handle = connection.get_interrupt_handle();
+        std::thread::Builder::new().name("store-check".to_owned()).spawn(move || {
+            if let Err(error) = look_through(&connection) {
+                self.note(&error);
+            }
+        })?;
+        Ok(handle)
+    }
+}
+
+/// The file that says that a store was found to be damaged.
+pub(super) fn mark_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-damaged");
+    PathBuf::from(name)
+}
