@@ -14,7 +14,7 @@ use contexture_core::store::StorageAdapter;
 use contexture_core::window::escape_tags;
 
 use crate::facts::{Added, ChangeError, Edit, Fact, Place, Ranked, Remembered, Subject, line, ranked};
-use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection};
+use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection, SharedEmbedder};
 
 /// The owner under which what belongs to the person is kept.
 const PERSON: &str = "user";
@@ -109,17 +109,32 @@ impl Answer {
 pub struct PersonalMemory {
     remembered: Remembered,
     index: Arc<dyn SearchIndex>,
+    embedder: Option<SharedEmbedder>,
 }
 
 impl PersonalMemory {
     /// The memory in a store and its index.
     pub fn new(store: Arc<dyn StorageAdapter>, index: Arc<dyn SearchIndex>) -> Self {
-        Self { remembered: Remembered::new(store), index }
+        Self { remembered: Remembered::new(store), index, embedder: None }
+    }
+
+    /// Finds passages by their meaning too.
+    pub fn with_embedder(self, embedder: SharedEmbedder) -> Self {
+        Self { embedder: Some(embedder), ..self }
+    }
+
+    /// What finds passages by their meaning.
+    pub fn embedder(&self) -> Option<&SharedEmbedder> {
+        self.embedder.as_ref()
     }
 
     /// The passages of past conversations of an owner.
     pub fn past(&self, owner: &MemoryOwner) -> PastIndex {
-        PastIndex::new(self.index.clone(), &owner.place().scope_key())
+        let past = PastIndex::new(self.index.clone(), &owner.place().scope_key());
+        match &self.embedder {
+            Some(embedder) => past.sharing_embedder(embedder.clone()),
+            None => past,
+        }
     }
 
     /// The facts in the store.

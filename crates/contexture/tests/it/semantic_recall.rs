@@ -337,6 +337,10 @@ fn long_items_are_shown_in_excerpts() {
 struct Animals;
 
 impl Embedder for Animals {
+    fn model(&self) -> &str {
+        "animals"
+    }
+
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
         let about = |text: &String| match text.contains("okapi") || text.contains("animal") {
             true => vec![1.0, 0.1],
@@ -351,6 +355,10 @@ impl Embedder for Animals {
 struct Down;
 
 impl Embedder for Down {
+    fn model(&self) -> &str {
+        "animals"
+    }
+
     fn embed(&self, _: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
         Box::pin(async { Err("no connection".into()) })
     }
