@@ -179,6 +179,7 @@ impl Exchange {
         }
         let (status, headers) = (answer.status(), headers::kept(answer.headers()));
         let reader = reader_of(&headers);
+        let reader = if self.passing.is_some() { reader.with_text() } else { reader };
         // Among them is a reason phrase that is not the usual one of the status.
         let extensions = answer.extensions().clone();
         self.let_go();
@@ -199,7 +200,7 @@ impl Exchange {
     /// Bills the request and records its outcome.
     fn note(&mut self, status: u16, quota: Vec<(String, String)>, answered: &Answered, first_byte: Duration) {
         self.prepared.take_adopted();
-        let passing = self.passing.take().filter(|_| status < 400);
+        let passing = self.passing.take().filter(|_| status < 400).map(|passing| (passing, answered.said.clone()));
         let following = self.following.take();
         let Self { shared, target: Target { route, .. }, prepared, timing, .. } = &*self;
         let (now_ms, whole) = (shared.decider.now_ms(), timing.began.elapsed());
@@ -249,8 +250,8 @@ impl Exchange {
             if let Some(watched) = watched {
                 watched.end(&record);
             }
-            if let Some(passing) = passing {
-                passing.keep(now_ms);
+            if let Some((passing, said)) = passing {
+                passing.keep(said, now_ms);
             }
             shared.session.note(place, record);
         });

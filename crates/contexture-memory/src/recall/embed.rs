@@ -1,20 +1,17 @@
 //! Vectors of texts, so that passages are found that say the same in other words.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use contexture_core::clock::Clock;
 use contexture_core::error::BoxError;
 use contexture_core::search::TextVector;
-use futures_util::future::BoxFuture;
-use tokio::time::{Instant, timeout};
+use futures_util::future::{BoxFuture, Either, select};
 
 use crate::redact::redact;
 
-/// How long a search waits for the vector of its question, unless it is told.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the vectors of some passages may take.
-const FILLING: Duration = Duration::from_secs(60);
 /// How long an embedder that failed is not asked again.
 const PAUSE: Duration = Duration::from_secs(30);
 /// The most bytes of a question that are sent.
@@ -34,7 +31,8 @@ pub trait Embedder: Send + Sync {
 #[derive(Clone)]
 pub struct SharedEmbedder {
     embedder: Arc<dyn Embedder>,
-    patience: Duration,
+    /// How long a search waits for the vector of its question, if somebody measures it.
+    patience: Option<(Duration, Arc<dyn Clock>)>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -43,8 +41,9 @@ pub struct SharedEmbedder {
 struct Known {
     /// It failed, and is not asked before this.
     paused_until: Option<Instant>,
-    /// What went wrong first since it worked, until somebody asks.
+    /// What went wrong last, and whether somebody was told.
     trouble: Option<String>,
+    is_told: bool,
     /// The last question: several indexes are searched for it.
     last: Option<(String, TextVector)>,
 }
@@ -56,14 +55,14 @@ impl fmt::Debug for SharedEmbedder {
 }
 
 impl SharedEmbedder {
-    /// Shares an embedder.
+    /// Shares an embedder. Searches wait for it as long as it takes.
     pub fn new(embedder: Arc<dyn Embedder>) -> Self {
-        Self { embedder, patience: PATIENCE, known: Arc::default() }
+        Self { embedder, patience: None, known: Arc::default() }
     }
 
-    /// Sets how long a search waits for the vector of its question.
-    pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    /// Sets how long a search waits for the vector of its question, and for comparing it.
+    pub fn with_patience(self, patience: Duration, clock: Arc<dyn Clock>) -> Self {
+        Self { patience: Some((patience, clock)), ..self }
     }
 
     /// The name of the model.
@@ -71,14 +70,26 @@ impl SharedEmbedder {
         self.embedder.model()
     }
 
-    /// What went wrong since somebody asked last; told once, until it has worked again.
+    /// What went wrong last, if something did.
     pub fn trouble(&self) -> Option<String> {
-        self.known().trouble.take()
+        self.known().trouble.clone()
     }
 
-    /// How long a search waits for the vector of its question.
-    pub(super) fn patience(&self) -> Duration {
-        self.patience
+    /// The same, told once until it has worked again.
+    pub fn new_trouble(&self) -> Option<String> {
+        let mut known = self.known();
+        let trouble = known.trouble.clone().filter(|_| !known.is_told)?;
+        known.is_told = true;
+        Some(trouble)
+    }
+
+    /// What comes of something that a search waits for; `None` if it takes too long.
+    pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let Some((patience, clock)) = &self.patience else { return Some(work.await) };
+        match select(pin!(work), clock.limit(*patience)).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
     }
 
     /// The vector of a question; `None` if there is none in time. Secrets in it are not sent.
@@ -90,38 +101,38 @@ impl SharedEmbedder {
         if let Some((_, vector)) = self.known().last.as_ref().filter(|(last, _)| *last == text) {
             return Some(vector.clone());
         }
-        let vector = self.vectors(vec![text.clone()], self.patience).await?.pop()?;
+        let vector = self.in_time(self.vectors(vec![text.clone()])).await;
+        let Some(vector) = vector else {
+            return self.failed("it took too long".to_owned());
+        };
+        let vector = vector?.pop()?;
         self.known().last = Some((text, vector.clone()));
         Some(vector)
     }
 
-    /// The vectors of texts of passages; `None` if the embedder fails.
-    pub(super) async fn passages(&self, texts: Vec<String>) -> Option<Vec<TextVector>> {
-        self.vectors(texts, FILLING).await
-    }
-
-    async fn vectors(&self, texts: Vec<String>, patience: Duration) -> Option<Vec<TextVector>> {
+    /// The vectors of texts; `None` if the embedder fails.
+    pub(super) async fn vectors(&self, texts: Vec<String>) -> Option<Vec<TextVector>> {
         if self.known().paused_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
         let count = texts.len();
-        let problem = match timeout(patience, self.embedder.embed(texts)).await {
-            Ok(Ok(vectors)) if vectors.len() == count => {
-                let mut known = self.known();
-                (known.paused_until, known.trouble) = (None, None);
+        match self.embedder.embed(texts).await {
+            Ok(vectors) if vectors.len() == count => {
+                self.known().paused_until = None;
                 let model = self.model();
-                let vector =
-                    |numbers: &Vec<f32>| TextVector::new(model, numbers).unwrap_or_else(|| TextVector::none(model));
-                return Some(vectors.iter().map(vector).collect());
+                let kept = |numbers: &Vec<f32>| TextVector::new(model, numbers);
+                Some(vectors.iter().map(|numbers| kept(numbers).unwrap_or_else(|| TextVector::none(model))).collect())
             }
-            Ok(Ok(vectors)) => format!("{} vectors came for {count} texts", vectors.len()),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("it took longer than {} ms", patience.as_millis()),
-        };
-        let mut known = self.known();
-        if known.paused_until.is_none() {
-            known.trouble = Some(problem);
+            Ok(vectors) => self.failed(format!("{} vectors came for {count} texts", vectors.len())),
+            Err(error) => self.failed(error.to_string()),
         }
+    }
+
+    /// Leaves the embedder alone for a while. What went wrong is told again only if it worked meanwhile.
+    fn failed<T>(&self, problem: String) -> Option<T> {
+        let mut known = self.known();
+        known.is_told &= known.paused_until.is_some();
+        known.trouble = Some(problem);
         known.paused_until = Some(Instant::now() + PAUSE);
         None
     }

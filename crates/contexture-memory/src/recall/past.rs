@@ -164,7 +164,7 @@ impl PastIndex {
         }
         for batch in said.chunks(EMBEDDED) {
             let texts = batch.iter().map(|(_, text)| text.clone()).collect();
-            let Some(vectors) = embedder.passages(texts).await else { break };
+            let Some(vectors) = embedder.vectors(texts).await else { break };
             let vectors = batch.iter().map(|(id, _)| id.clone()).zip(vectors).collect();
             self.index.add_vectors(&self.scope, vectors).await?;
             done += batch.len();
@@ -204,6 +204,16 @@ impl PastIndex {
     /// The index failed.
     pub async fn has(&self, thread: &str, position: u64) -> Result<bool, SearchError> {
         Ok(!self.index.get(&self.scope, &[key(thread, position)]).await?.is_empty())
+    }
+
+    /// The passages of a conversation at positions, in order; those that were never added or were forgotten are left out.
+    ///
+    /// # Errors
+    /// The index failed.
+    pub async fn passages(&self, thread: &str, positions: Range<u64>) -> Result<Vec<Passage>, SearchError> {
+        let ids: Vec<String> = positions.map(|position| key(thread, position)).collect();
+        let documents = self.index.get(&self.scope, &ids).await?;
+        Ok(documents.iter().filter_map(Passage::of_document).collect())
     }
 
     /// Returns what fits a question best.
@@ -255,8 +265,9 @@ impl PastIndex {
     async fn near(&self, text: &str) -> Near {
         let Some(embedder) = &self.embedder else { return Near::default() };
         let Some(vector) = embedder.question(text).await else { return Near::default() };
-        let compared = tokio::time::timeout(embedder.patience(), self.index.near(&self.scope, &vector, MAX_NEAR));
-        compared.await.ok().and_then(Result::ok).unwrap_or_default()
+        let near = embedder.in_time(self.index.near(&self.scope, &vector, MAX_NEAR)).await;
+        // Words find passages all the same.
+        near.and_then(Result::ok).unwrap_or_default()
     }
 
     /// All passages that may fit, best first.
