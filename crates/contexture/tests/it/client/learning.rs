@@ -199,8 +199,8 @@ async fn learning_keeps_its_daily_limit_and_is_tried_again_after_a_failure() {
     rig.clock.advance(REST);
     assert_eq!(rig.learn().await, 1);
     let asked = rig.provider.bodies().len();
-    // Each call is counted with what the provider says it took, 10 tokens; a long text does not fit into the day.
-    rig.say(1, &[("user", &"word ".repeat(2_000))]).await;
+    let long = "a long text of words that nobody needs ".repeat(200);
+    rig.say(1, &[("user", &long), ("assistant", &long), ("user", &long), ("assistant", &long)]).await;
     rig.clock.advance(REST);
     assert_eq!((rig.learn().await, rig.provider.bodies().len()), (0, asked), "it would be too much for a day");
     let facts = rig.memory.remembered().load(&owner().place()).await.unwrap().unwrap();
