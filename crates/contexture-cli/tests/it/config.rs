@@ -103,7 +103,7 @@ layers.steering.rule               []                default
 tool                               []                default
 memory.enabled                     false             default
 memory.budget                      1000              default
-memory.threshold                   60                default
+memory.threshold                   70                default
 memory.embedder.url                not set           default
 memory.embedder.model              not set           default
 memory.embedder.key_env            not set           default

@@ -44,6 +44,8 @@ struct Known {
     /// What went wrong last, and whether somebody was told.
     trouble: Option<String>,
     is_told: bool,
+    /// Whether there may be passages that it was not asked about, or not with success.
+    has_missed: bool,
     /// The last question: several indexes are searched for it.
     last: Option<(String, TextVector)>,
 }
@@ -57,7 +59,9 @@ impl fmt::Debug for SharedEmbedder {
 impl SharedEmbedder {
     /// Shares an embedder. Searches wait for it as long as it takes.
     pub fn new(embedder: Arc<dyn Embedder>) -> Self {
-        Self { embedder, patience: None, known: Arc::default() }
+        // Nobody knows what was missed before.
+        let known = Known { has_missed: true, ..Known::default() };
+        Self { embedder, patience: None, known: Arc::new(Mutex::new(known)) }
     }
 
     /// Sets how long a search waits for the vector of its question, and for comparing it.
@@ -90,6 +94,11 @@ impl SharedEmbedder {
             Either::Left((done, _)) => Some(done),
             Either::Right(_) => None,
         }
+    }
+
+    /// Whether there may be passages without vectors; who asks makes up for it.
+    pub(super) fn take_missed(&self) -> bool {
+        std::mem::take(&mut self.known().has_missed)
     }
 
     /// The vector of a question; `None` if there is none in time. Secrets in it are not sent.
@@ -133,6 +142,7 @@ impl SharedEmbedder {
         let mut known = self.known();
         known.is_told &= known.paused_until.is_some();
         known.trouble = Some(problem);
+        known.has_missed = true;
         known.paused_until = Some(Instant::now() + PAUSE);
         None
     }

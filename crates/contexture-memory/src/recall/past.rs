@@ -36,7 +36,7 @@ const MAX_NEAR: usize = 128;
 const NEAR_WITH_NEIGHBOURS: usize = 16;
 /// The share of the best meaning below which a passage that shares no word is not looked at.
 const FITTING_MEANING: f64 = 0.35;
-/// How many passages get vectors when some are added: these, and some that an outage or another model left without.
+/// How many passages that an outage or another model left without vectors get some, when others are added.
 const FILLED: usize = 512;
 /// How many texts get their vectors before these are written.
 const EMBEDDED: usize = 64;
@@ -133,7 +133,13 @@ impl PastIndex {
         let count = passages.len();
         if count > 0 {
             self.index.add(&self.scope, passages.iter().map(Passage::document).collect()).await?;
-            self.fill_vectors(FILLED).await?;
+        }
+        if let Some(embedder) = self.embedder.as_ref().filter(|_| count > 0) {
+            let done =
+                self.add_vectors(embedder, passages.into_iter().map(|passage| (passage.key(), Some(passage)))).await?;
+            if done == count && embedder.take_missed() {
+                self.fill_vectors(FILLED).await?;
+            }
         }
         Ok(count)
     }
@@ -148,14 +154,21 @@ impl PastIndex {
     pub async fn fill_vectors(&self, limit: usize) -> Result<usize, SearchError> {
         let Some(embedder) = &self.embedder else { return Ok(0) };
         let lacking = self.index.without_vector(&self.scope, embedder.model(), limit).await?;
-        let is_said = |document: &SearchDocument| {
-            Passage::of_document(document).filter(|passage| !passage.is_of_tool()).map(|passage| passage.text)
-        };
+        let passages = lacking.into_iter().map(|document| (document.id.clone(), Passage::of_document(&document)));
+        self.add_vectors(embedder, passages).await
+    }
+
+    /// Adds vectors to documents, and returns how many are done: not all if the embedder fails.
+    async fn add_vectors(
+        &self,
+        embedder: &SharedEmbedder,
+        documents: impl Iterator<Item = (String, Option<Passage>)>,
+    ) -> Result<usize, SearchError> {
         let (mut said, mut others) = (Vec::new(), Vec::new());
-        for document in lacking {
-            match is_said(&document) {
-                Some(text) => said.push((document.id, text)),
-                None => others.push((document.id, TextVector::none(embedder.model()))),
+        for (id, passage) in documents {
+            match passage.filter(|passage| !passage.is_of_tool()) {
+                Some(passage) => said.push((id, passage.text)),
+                None => others.push((id, TextVector::none(embedder.model()))),
             }
         }
         let mut done = others.len();
