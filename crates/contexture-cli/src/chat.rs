@@ -1,7 +1,6 @@
 //! `contexture chat`: a conversation with a model that reads and changes the files of a directory.
 
 mod place;
-mod endpoint;
 mod threads;
 mod happening;
 mod undo;
@@ -34,9 +33,9 @@ use clap::{Args, ValueEnum};
 use contexture::client::ApiKey;
 
 use crate::config::{ConfigFlags, OfChat};
+use crate::endpoint::{self, Wanted};
 use crate::failure::Failure;
 use crate::terminal::Screen;
-use endpoint::Wanted;
 use gate::Permission;
 use session::{Opening, Session};
 use threads::Threads;

@@ -8,6 +8,7 @@ pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
+mod endpoint;
 pub mod environment;
 pub mod failure;
 pub mod gateway;

@@ -14,7 +14,6 @@ use contexture::bpe::Bpe;
 use contexture::engine::Engine;
 use contexture::facts::Added;
 use contexture::layers::ToolMemory;
-use contexture::memory::memory;
 use contexture::personal::{MemoryOwner, PersonalMemory};
 use contexture::recall::{Extent, PastIndex, PastQuery};
 use contexture::store::SqliteIndex;
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::gateway::place::existing_store;
+use crate::memory::embedder::{configured_embedder, tell_trouble};
 use crate::memory::own::{current_project, memory_path, open_memory};
 use offered::{MEMORY_PREFIX, REMEMBER, SEARCH, SHOW};
 
@@ -117,12 +117,17 @@ impl Server {
             Failure::work(format!("open the store `{}`: {problem}", path.display()))
                 .hint("name another one with --store")
         };
-        let opened = open_memory(&path)?;
-        let builder =
-            contexture::open(&path, memory((ToolMemory::new(),))).map_err(|error| failed(error.to_string()))?;
+        let mut memory = open_memory(&path)?.memory;
+        let embedder = configured_embedder(crate::settings::Command::Mcp)?;
+        if let Some(embedder) = &embedder {
+            memory = memory.with_embedder(embedder.clone());
+        }
+        let builder = contexture::open(&path, contexture::memory::memory((ToolMemory::new(),)))
+            .map_err(|error| failed(error.to_string()))?;
         let engine = builder.build().map_err(|error| failed(error.to_string()))?;
         let named = |scope: String, whose: String| {
-            Searched::Named(PastIndex::new(Arc::new(SqliteIndex::new(&path)), &scope), whose)
+            let past = PastIndex::new(Arc::new(SqliteIndex::new(&path)), &scope);
+            Searched::Named(embedder.iter().cloned().fold(past, PastIndex::sharing_embedder), whose)
         };
         let searched = match (&command.thread, &command.resource) {
             (Some(thread), _) => named(format!("thread:{thread}"), format!("the thread `{thread}`")),
@@ -130,7 +135,7 @@ impl Server {
             (None, None) => Searched::Own(vec![current_project()?, MemoryOwner::Person]),
         };
         let resource = command.resource.clone().unwrap_or_else(|| DEFAULT_USER.to_owned());
-        Ok(Self { engine, memory: opened.memory, resource, searched, files: tokio::sync::Mutex::default() })
+        Ok(Self { engine, memory, resource, searched, files: tokio::sync::Mutex::default() })
     }
 
     /// Runs a tool; an error is told to the model.
@@ -186,6 +191,7 @@ impl Server {
                 (found.text, format!("in the conversations of {whose}{others}"))
             }
         };
+        tell_trouble(self.memory.embedder());
         let is_found = !text.is_empty();
         let text = if is_found { cut(text) } else { format!("nothing was found {whose}") };
         let structured = json!({ "is_found": is_found, "text": text });

@@ -1,5 +1,7 @@
 //! `contexture memory`: what is remembered, for people to look into and to correct.
 
+pub(crate) mod embedder;
+pub(crate) mod learning;
 pub(crate) mod own;
 mod sessions;
 mod whose;

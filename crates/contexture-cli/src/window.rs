@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::settings::{Command, Config, keys};
+use crate::settings::{Command, Config, Remembering, keys};
 use clap::Args;
 use contexture::engine::Engine;
 use contexture::fs::LocalFs;
@@ -107,7 +107,7 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let memory = memory((files.clone(),));
     let memory = with_some(memory, config.working_memory());
     let memory = with_some(memory, config.instructions());
-    let memory = config.with_layers(memory);
+    let memory = config.with_layers(memory, &Remembering::default());
     let memory = with_some(memory, config.steering());
     let base = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
     let builder =

@@ -5,13 +5,15 @@
 //! documents in the same order; `contexture_text::testing::search_conformance` checks it.
 
 mod ranking;
+mod vector;
 
 use std::collections::BTreeMap;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 pub use ranking::{Posting, Ranking};
+pub use vector::{Nearest, TextVector};
 
 /// The longest id and the longest scope, in bytes.
 pub const MAX_SEARCH_NAME_BYTES: usize = 16 * 1024;
@@ -89,6 +91,17 @@ pub struct Found {
     pub frequencies: BTreeMap<String, u64>,
 }
 
+/// The result of [`SearchIndex::near`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Near {
+    /// The documents whose vectors are nearest, nearest first; the score is the cosine.
+    pub hits: Vec<SearchHit>,
+    /// The mean of the cosines of all vectors that were compared: models differ in how near unrelated texts are.
+    pub mean: f64,
+    /// How many vectors were compared.
+    pub compared: u64,
+}
+
 /// Why an operation of an index failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -164,6 +177,41 @@ pub trait SearchIndex: Send + Sync {
 
     /// Returns the number of documents of a scope.
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>>;
+
+    /// Keeps vectors for documents, by their ids; those that do not exist or have no text are ignored. A document has one vector: one of
+    /// another model replaces it, and it goes when the document is replaced or removed.
+    ///
+    /// The default keeps none, and then the two methods below find none.
+    fn add_vectors<'a>(
+        &'a self,
+        scope: &'a str,
+        vectors: Vec<(String, TextVector)>,
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        let _ = (scope, vectors);
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Returns documents that have text and no vector of a model, at most `limit`; those that were added last come first.
+    fn without_vector<'a>(
+        &'a self,
+        scope: &'a str,
+        model: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        let _ = (scope, model, limit);
+        Box::pin(ready(Ok(Vec::new())))
+    }
+
+    /// Returns the documents whose vectors of the same model are nearest to one, at most `limit`; equal ones in any order.
+    fn near<'a>(
+        &'a self,
+        scope: &'a str,
+        vector: &'a TextVector,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Near, SearchError>> {
+        let _ = (scope, vector, limit);
+        Box::pin(ready(Ok(Near::default())))
+    }
 }
 
 /// A [`SearchIndex`] for agents without one: every call is an error.
@@ -171,7 +219,7 @@ pub trait SearchIndex: Send + Sync {
 pub struct NoSearch;
 
 fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, SearchError>> {
-    Box::pin(std::future::ready(Err(SearchError::NoIndex)))
+    Box::pin(ready(Err(SearchError::NoIndex)))
 }
 
 impl SearchIndex for NoSearch {

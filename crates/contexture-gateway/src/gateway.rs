@@ -91,7 +91,12 @@ impl Gateway {
             options,
         });
         if let Some(memory) = shared.options.memory.clone() {
-            tokio::spawn(async move { memory.warm().await });
+            let (counter, clock) = (shared.options.counter.clone(), shared.options.clock.clone());
+            let running = Arc::downgrade(&shared);
+            tokio::spawn(async move {
+                memory.warm().await;
+                memory.keep_learning(counter, clock, || running.strong_count() > 0).await;
+            });
         }
         let controls = Arc::new(ConversationControls::new(shared.decider.clone(), shared.store.clone()));
         let started = StartedGateway { address, controls };

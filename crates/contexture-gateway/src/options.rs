@@ -93,6 +93,13 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
 }
 
+impl Options {
+    /// How long the gateway may work on a request, with what its memory may wait for.
+    pub(crate) fn working_time(&self) -> Duration {
+        self.own_work + self.memory.as_ref().map_or(Duration::ZERO, GatewayMemory::waiting)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

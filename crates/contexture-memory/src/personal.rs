@@ -13,8 +13,13 @@ use contexture_core::search::{SearchError, SearchIndex};
 use contexture_core::store::StorageAdapter;
 use contexture_core::window::escape_tags;
 
-use crate::facts::{Added, ChangeError, Edit, Fact, Place, Ranked, Remembered, Subject, line, ranked};
-use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection};
+use crate::facts::{
+    Added, ChangeError, Edit, Fact, Learning, LearningOutcome, Place, Ranked, Remembered, Subject, Waiting, learned_in,
+    line, ranked,
+};
+use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection, SharedEmbedder, is_stop_term};
+use contexture_core::tokens::TokenCounter;
+use contexture_text::block::flat;
 
 /// The owner under which what belongs to the person is kept.
 const PERSON: &str = "user";
@@ -29,6 +34,10 @@ const FACTS_SHARE: f64 = 0.5;
 /// How many words a fact must share with what was said, and which share of its own, to be shown unasked.
 const SHARED_WORDS: usize = 2;
 const SHARED_SHARE: f64 = 0.34;
+
+/// Of how many of the best facts it is shown what else is said of those whom they are about, and how much of it.
+const MAX_WITH_OTHERS: usize = 4;
+const MAX_BESIDE: usize = 4;
 
 /// Whose memory it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,17 +118,75 @@ impl Answer {
 pub struct PersonalMemory {
     remembered: Remembered,
     index: Arc<dyn SearchIndex>,
+    embedder: Option<SharedEmbedder>,
+    learning: Option<Learning>,
 }
 
 impl PersonalMemory {
     /// The memory in a store and its index.
     pub fn new(store: Arc<dyn StorageAdapter>, index: Arc<dyn SearchIndex>) -> Self {
-        Self { remembered: Remembered::new(store), index }
+        Self { remembered: Remembered::new(store), index, embedder: None, learning: None }
+    }
+
+    /// Finds passages by their meaning too.
+    pub fn with_embedder(self, embedder: SharedEmbedder) -> Self {
+        Self { embedder: Some(embedder), ..self }
+    }
+
+    /// Learns facts from conversations that rest.
+    pub fn with_learning(self, learning: Learning) -> Self {
+        Self { learning: Some(learning), ..self }
+    }
+
+    /// Whether facts are learned from conversations that rest.
+    pub fn is_learning(&self) -> bool {
+        self.learning.is_some()
+    }
+
+    /// Notes that something was said in a conversation: facts are learned from it once it rests, if they are learned at all.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn note_said(&self, owner: &MemoryOwner, thread: &str, at_ms: u64) -> Result<(), BoxError> {
+        match self.learning {
+            Some(_) => Waiting::new(&owner.place(), thread, at_ms).write(&**self.remembered.store()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Learns from the conversations that have rested, with the model that was named for it. Returns how many facts are new.
+    ///
+    /// # Errors
+    /// The model, the store or the index failed; it is tried again when the conversation has rested once more.
+    pub async fn learn(&self, counter: &dyn TokenCounter) -> Result<usize, BoxError> {
+        let Some(learning) = &self.learning else { return Ok(0) };
+        let store = self.remembered.store();
+        let mut new = 0;
+        for waiting in learning.rested(&**store).await? {
+            let past = PastIndex::new(self.index.clone(), &waiting.place().scope_key());
+            match learning.learn(&self.remembered, &past, &waiting, counter).await? {
+                LearningOutcome::Read(learned) => {
+                    new += learned;
+                    waiting.end(&**store).await?;
+                }
+                LearningOutcome::OutOfTokens(learned) => return Ok(new + learned),
+            }
+        }
+        Ok(new)
+    }
+
+    /// What finds passages by their meaning.
+    pub fn embedder(&self) -> Option<&SharedEmbedder> {
+        self.embedder.as_ref()
     }
 
     /// The passages of past conversations of an owner.
     pub fn past(&self, owner: &MemoryOwner) -> PastIndex {
-        PastIndex::new(self.index.clone(), &owner.place().scope_key())
+        let past = PastIndex::new(self.index.clone(), &owner.place().scope_key());
+        match &self.embedder {
+            Some(embedder) => past.sharing_embedder(embedder.clone()),
+            None => past,
+        }
     }
 
     /// The facts in the store.
@@ -172,7 +239,7 @@ impl PersonalMemory {
         let most = (room as f64 * FACTS_SHARE) as u64;
         let mut used = query.counter.count(FACTS);
         for (owner, fact) in facts {
-            let written = line(&fact, false);
+            let written = line_with_source(&fact);
             used += query.counter.count(&written) + 1;
             if used > most {
                 break;
@@ -214,7 +281,30 @@ impl PersonalMemory {
             found.extend(relevant.map(|ranked| (ranked.score, owner.clone(), ranked.fact.clone())));
         }
         found.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-        Ok(found.into_iter().map(|(_, owner, fact)| (owner, fact)).collect())
+        let mut found: Vec<(MemoryOwner, Fact)> = found.into_iter().map(|(_, owner, fact)| (owner, fact)).collect();
+        self.add_beside(owners, &mut found).await?;
+        Ok(found)
+    }
+
+    /// Adds what else is said of those whom facts are about, since it may contradict them in other words; the reader sees
+    /// both with their days.
+    async fn add_beside(&self, owners: &[MemoryOwner], found: &mut Vec<(MemoryOwner, Fact)>) -> Result<(), BoxError> {
+        let named: Vec<String> =
+            found.iter().take(MAX_WITH_OTHERS).flat_map(|(_, fact)| names_in(&fact.text)).collect();
+        if named.is_empty() {
+            return Ok(());
+        }
+        for owner in owners {
+            let Some(facts) = self.remembered.load(&owner.place()).await? else { continue };
+            let of_them = facts.current().rev().filter(|fact| names_in(&fact.text).any(|name| named.contains(&name)));
+            let others: Vec<Fact> = of_them
+                .filter(|fact| !found.iter().any(|(_, known)| known.id == fact.id))
+                .take(MAX_BESIDE)
+                .cloned()
+                .collect();
+            found.extend(others.into_iter().map(|fact| (owner.clone(), fact)));
+        }
+        Ok(())
     }
 
     /// How many passages an owner has.
@@ -224,6 +314,23 @@ impl PersonalMemory {
     pub async fn count(&self, owner: &MemoryOwner) -> Result<usize, SearchError> {
         self.past(owner).count().await
     }
+}
+
+/// A fact as a line, with the conversation that it was learned in.
+fn line_with_source(fact: &Fact) -> String {
+    match learned_in(fact) {
+        Some(thread) => format!("{} [learned in {}]", line(fact, false), flat(thread)),
+        None => line(fact, false),
+    }
+}
+
+/// The names in a text: words that begin with a capital letter and are no function words.
+fn names_in(text: &str) -> impl Iterator<Item = String> + '_ {
+    let is_name = |word: &&str| word.len() > 2 && word.starts_with(char::is_uppercase);
+    contexture_core::words::words(text)
+        .filter(is_name)
+        .map(str::to_lowercase)
+        .filter(|word| !contexture_text::search::terms(word).iter().any(|term| is_stop_term(term)))
 }
 
 /// What facts that somebody tells are about, unless he says.

@@ -14,7 +14,7 @@ mod pack;
 mod past;
 mod reader;
 
-pub use embed::Embedder;
+pub use embed::{Embedder, SharedEmbedder};
 pub use pack::{Recollection, Shown};
 pub use passage::Passage;
 pub(crate) use passage::forgotten_mark;

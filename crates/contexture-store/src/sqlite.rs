@@ -5,6 +5,7 @@ mod lease_lock;
 mod lease;
 mod readers;
 mod runs;
+mod vectors;
 mod search;
 mod writer;
 #[cfg(feature = "postgres")]

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use serde_json::Value;
 
 use super::amazon_events::AmazonEvents;
+use super::answer_text::AnswerText;
 use super::diagnosis::{diagnosis_of, id_of};
 use super::editing::{AppliedEdit, edits_of};
 use super::events::{BadEvent, EventParser};
@@ -27,6 +28,8 @@ pub struct Answered {
     pub diagnosis: Option<String>,
     /// What the provider did to the window by itself.
     pub edits: Vec<AppliedEdit>,
+    /// Its text, if it was to be read and ends the turn.
+    pub said: Option<String>,
 }
 
 /// Reads a response while it is passed on: one JSON value, or a stream of events.
@@ -48,6 +51,8 @@ pub struct AnswerReader {
 struct Reported {
     answered: Answered,
     has_ended: bool,
+    /// `None` if its text is not read.
+    text: Option<AnswerText>,
 }
 
 impl AnswerReader {
@@ -59,6 +64,12 @@ impl AnswerReader {
     /// A reader of events as Amazon frames them (`application/vnd.amazon.eventstream`).
     pub fn of_amazon() -> Self {
         Self { amazon: Some(AmazonEvents::default()), ..Self::default() }
+    }
+
+    /// Reads the text of the response too.
+    pub fn with_text(mut self) -> Self {
+        self.reported.text = Some(AnswerText::default());
+        self
     }
 
     /// Adds the next bytes.
@@ -92,6 +103,7 @@ impl AnswerReader {
             None if self.amazon.is_some() => {}
             None => reported.whole(&std::mem::take(&mut self.whole)),
         }
+        self.reported.answered.said = self.reported.text.as_mut().and_then(AnswerText::finish);
         self.reported.answered.clone()
     }
 
@@ -116,7 +128,7 @@ impl Reported {
         self.has_ended |= data.lines().map(start).any(|start| ends.iter().any(|end| start.contains(end)));
         // Some providers leave out the empty lines between events.
         let has_usage = |text: &str| USAGES.iter().any(|name| text.contains(name));
-        if has_usage(data) && !self.read(data) {
+        if (self.text.is_some() || has_usage(data)) && !self.read(data) {
             data.lines().filter(|line| has_usage(line)).for_each(|line| {
                 self.read(line);
             });
@@ -150,6 +162,9 @@ impl Reported {
     }
 
     fn take(&mut self, value: &Value) {
+        if let Some(text) = &mut self.text {
+            text.take(value);
+        }
         let mut usage = self.answered.usage.unwrap_or_default();
         if usage.take(value) {
             self.answered.usage = Some(usage);

@@ -36,6 +36,7 @@ mod editing;
 mod diagnosis;
 mod events;
 mod amazon_events;
+mod answer_text;
 mod answer;
 pub mod rules;
 pub mod transcript;

@@ -1,15 +1,18 @@
 //! The commands of a conversation: `/help`, `/context`, `/files` and so on.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use contexture::decision::{Action, Decision};
 use contexture::error::{Error, FunctionError};
+use contexture::facts::{Added, Edit, FactId, Place, Remembered, day, speaker};
 use contexture::files::model::Grade;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::Item;
 use contexture::layers::plan::{Phase, Status};
 use contexture::layers::working_memory::Notes;
 use contexture::layers::{Plan, WorkingMemory};
+use contexture::personal::MemoryOwner;
 use contexture::store::Key;
 use contexture::tokens::Estimate;
 use contexture::usage::{LayerUsage, StepUsage};
@@ -22,7 +25,8 @@ use super::session::{Layers, Session, chain, failure_of};
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
-use crate::harmless::written_out;
+use crate::harmless::{on_one_line, written_out};
+use crate::settings::keys;
 use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
 use contexture_measure::plot::short_count;
@@ -53,7 +57,10 @@ pub(super) enum Outcome {
 const HELP: [(&str, &str); 12] = [
     ("/context", "the window of the last request, by band and layer, and what was used"),
     ("/files", "what is known of each file, and how well"),
-    ("/memory", "the notes that the model keeps, and what is remembered; `/memory forget ID` forgets a fact"),
+    (
+        "/memory",
+        "the notes that the model keeps, and what is remembered; `/memory add TEXT` adds a fact, `/memory forget ID` forgets one",
+    ),
     ("/plan", "the plan that the model works by, and how far it has come"),
     ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
     ("/undo", "takes back the file changes of the last turn that made any"),
@@ -195,34 +202,76 @@ fn files(session: &Session, screen: Screen) -> String {
 
 /// What is kept in mind and what is remembered, or forgets a fact.
 async fn memory(session: &Session, rest: &str) -> String {
-    let Some(id) = rest.strip_prefix("forget").map(str::trim).filter(|id| !id.is_empty()) else {
-        return format!("{}{}", notes(session), facts(session));
+    let (action, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let is_on = session.config.get(&keys::MEMORY_ENABLED);
+    let told = match (action, text.trim()) {
+        ("add" | "forget", _) if !is_on => return NOT_REMEMBERING.to_owned(),
+        ("add", "") => Err("write `/memory add` and a sentence".to_owned()),
+        ("forget", "") => Err("write `/memory forget` and the id of a fact".to_owned()),
+        ("add", text) => add(session, text).await,
+        ("forget", id) => forget(session, id).await,
+        _ => facts(session).await.map(|facts| format!("{}{facts}", notes(session))),
     };
-    let mut told =
-        "Nothing is remembered here; `memory.enabled = true` in the configuration changes that.\n".to_owned();
-    for layer in FACT_LAYERS {
-        let forget = serde_json::json!({ "id": id });
-        match session.execution.memory().call_json(&format!("{layer}/forget"), forget).await {
-            Ok(_) => return "Forgotten.\n".to_owned(),
-            Err(Error::Function(FunctionError::Unknown { .. })) => {}
-            Err(error) => told = format!("{}\n", written_out(&chain(&error))),
-        }
-    }
-    told
+    told.unwrap_or_else(|problem| format!("{}\n", written_out(&problem)))
 }
+
+const NOT_REMEMBERING: &str =
+    "Nothing is remembered here; `memory.enabled = true` in the configuration changes that.\n";
 
 /// The layers that remember facts.
 const FACT_LAYERS: [&str; 2] = ["entity", "observations"];
 
-/// The facts that are remembered, each on a line with its id.
-fn facts(session: &Session) -> String {
-    let memory = serde_json::json!(session.execution.memory().context_memory());
-    let lines = FACT_LAYERS.iter().flat_map(|layer| memory[layer]["facts"].as_array().cloned().unwrap_or_default());
-    let line = |fact: serde_json::Value| {
-        let text = |field: &str| fact[field].as_str().unwrap_or_default().to_owned();
-        format!("[{}] {}\n", written_out(&text("id")), written_out(&text("text")))
-    };
-    lines.map(line).collect()
+/// Where a layer keeps the facts of the person.
+fn place(layer: &str) -> Place {
+    Place { layer: layer.to_owned(), ..MemoryOwner::Person.place() }
+}
+
+/// Remembers what the person tells. The running layer has it with the next turn, which unites what both know.
+async fn add(session: &Session, text: &str) -> Result<String, String> {
+    let edit = || Edit { text: Some(text.to_owned()), ..Edit::default() };
+    let remembered = Remembered::new(session.store.clone());
+    let added = remembered.change(&place(FACT_LAYERS[0]), |facts| facts.tell(edit(), now_ms())).await;
+    match added.map_err(|error| error.to_string())? {
+        Added::New(id) => Ok(format!("Remembered as {id}.\n")),
+        Added::Known(id) => Ok(format!("{id} says so already.\n")),
+    }
+}
+
+/// Forgets a fact: in the running layer, which also removes what it came from, and in the store.
+async fn forget(session: &Session, id: &str) -> Result<String, String> {
+    let mut problem = format!("there is no fact `{id}`");
+    let mut is_done = false;
+    let remembered = Remembered::new(session.store.clone());
+    for layer in FACT_LAYERS {
+        let input = serde_json::json!({ "id": id });
+        match session.execution.memory().call_json(&format!("{layer}/forget"), input).await {
+            Ok(_) => is_done = true,
+            Err(Error::Function(FunctionError::Unknown { .. })) => {}
+            Err(error) => problem = chain(&error),
+        }
+        let id = FactId::from(id);
+        is_done |= remembered.change(&place(layer), |facts| facts.forget(&id, now_ms())).await.is_ok();
+    }
+    if is_done { Ok("Forgotten.\n".to_owned()) } else { Err(problem) }
+}
+
+/// The facts that are remembered, each on a line with its id, who said it and since when.
+async fn facts(session: &Session) -> Result<String, String> {
+    let remembered = Remembered::new(session.store.clone());
+    let mut lines = String::new();
+    for layer in FACT_LAYERS {
+        let facts = remembered.load(&place(layer)).await.map_err(|error| error.to_string())?.unwrap_or_default();
+        for fact in facts.current() {
+            let line = format!("[{}] {} ({}, {})", fact.id, fact.text, speaker(fact), day(fact.valid_from_ms));
+            lines.push_str(&format!("{}\n", on_one_line(&line)));
+        }
+    }
+    Ok(lines)
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn notes(session: &Session) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::settings::keys::McpEntry;
-use crate::settings::{Config, keys};
+use crate::settings::{Config, Remembering, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
 use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory, built_in};
@@ -19,7 +19,6 @@ use contexture_inspect::InspectServer;
 use tokio::sync::mpsc;
 
 use super::acp::EditorFiles;
-use super::endpoint::Endpoint;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Gate, Permission};
 use super::happening::{Happening, Tail, observer};
@@ -27,8 +26,11 @@ use super::secrets::Secrets;
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
 use super::undo::Undo;
+use crate::endpoint::Endpoint;
 use crate::environment::{variable, variables};
 use crate::failure::Failure;
+use crate::memory::embedder::embedder_of;
+use crate::memory::learning::{extraction, memory_model};
 
 /// What the model is told if the configuration says nothing else.
 const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You work in one directory, with the tools that \
@@ -118,14 +120,17 @@ impl Session {
         })?;
         let model = client.model().to_owned();
         let project = directory.to_string_lossy().into_owned();
-        let own = builder(&config, &references, &workspace, &teller, &steering)
+        let (embedder, learner) = (embedder_of(&config)?, memory_model(&config)?);
+        let remembering = Remembering { embedder, extraction: learner.as_ref().map(|_| extraction(&config)) };
+        let own = builder(&config, &references, &workspace, &teller, &steering, &remembering)
             .build()
             .map_err(|error| failure_of(&error))?;
         // The functions of a layer can be called by their own names too.
         let functions = built_in().into_iter().flat_map(|layer| layer.tools).map(|name| wire_name(&name));
         let taken = own.tool_schemas().iter().map(|schema| schema.name.clone()).chain(functions).collect();
         let client = client.on_retry(teller.retried());
-        let builder = builder(&config, &references, &workspace, &teller, &steering).model(client);
+        let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
+        let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
         let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
         let servers = Servers {
             config: &config,
@@ -217,6 +222,7 @@ fn builder(
     workspace: &Workspace,
     teller: &Teller,
     steering: &Steering,
+    remembering: &Remembering,
 ) -> EngineBuilder<Layers> {
     let history = FileHistory::default().when(config.get(&keys::FOLD)).with_pins(config.pins());
     let history = history.with_dialects(config.dialects());
@@ -225,7 +231,7 @@ fn builder(
     let plan = Plan::new().with_dialects(config.dialects());
     let layers =
         memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history, steering.clone()));
-    contexture::in_memory(config.with_layers(layers))
+    contexture::in_memory(config.with_layers(layers, remembering))
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
         .instructions(instructions.unwrap_or_else(|| INSTRUCTIONS.to_owned()))

@@ -80,6 +80,14 @@ impl FlagsOf for Everything {
     const COMMANDS: &'static [Command] = &Command::ALL;
 }
 
+impl ConfigFlags<Everything> {
+    /// The usual files, and no flags.
+    pub(crate) fn none() -> Self {
+        let files = FileFlags { file: None, are_ignored: false };
+        Self { files, values: Vec::new(), command: PhantomData }
+    }
+}
+
 /// The keys that have a flag in a command.
 fn rows<C: FlagsOf>() -> impl Iterator<Item = &'static SettingRow> {
     let is_used = |row: &SettingRow| row.used_by.iter().any(|command| C::COMMANDS.contains(command));

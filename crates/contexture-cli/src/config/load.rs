@@ -8,6 +8,7 @@ use super::environment::Environment;
 use super::files::Files;
 use super::flags::{ConfigFlags, FlagsOf};
 use crate::failure::Failure;
+use crate::source;
 
 impl<C: FlagsOf> ConfigFlags<C> {
     /// Returns the configuration for a command; the search for the project's file starts in `base`.
@@ -15,7 +16,11 @@ impl<C: FlagsOf> ConfigFlags<C> {
     /// # Errors
     /// A file cannot be read, or a source is invalid; the message says where.
     pub fn load(&self, command: Command, base: &Path) -> Result<Config, Failure> {
-        Ok(self.resolve(base)?.0.for_command(command))
+        let (resolved, _) = self.resolve(base)?;
+        for (name, origin) in resolved.unused_by(command) {
+            source::say(&format!("contexture: `{command}` does not use `{name}` ({origin})"));
+        }
+        Ok(resolved.for_command(command))
     }
 
     /// Returns all values, and the configuration files.

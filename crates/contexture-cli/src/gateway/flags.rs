@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::settings::{Command, Config, keys};
 use clap::Args;
-use contexture::personal::MemoryOwner;
+use contexture::personal::{MemoryOwner, PersonalMemory};
 use contexture_gateway::account::cap::{Cap, CapAmounts};
 use contexture_gateway::models::Models;
 use contexture_gateway::{GatewayMemory, Options, Upstreams};
@@ -16,6 +16,8 @@ use super::start::cannot_start;
 use crate::config::{ConfigFlags, OfGateway};
 use crate::environment;
 use crate::failure::Failure;
+use crate::memory::embedder::embedder_of;
+use crate::memory::learning::learning;
 use crate::memory::own::{memory_path, open_memory, project_at};
 
 /// The flags of a gateway.
@@ -121,7 +123,9 @@ impl GatewayFlags {
         let project = directory.map(|directory| MemoryOwner::Project(project_at(directory)));
         let owners = project.into_iter().chain([MemoryOwner::Person]).collect();
         let threshold = u8::try_from(config.get(&keys::MEMORY_THRESHOLD)).unwrap_or(100);
-        let memory = GatewayMemory::new(opened.memory, owners).with_threshold(threshold);
+        let memory = embedder_of(config)?.into_iter().fold(opened.memory, PersonalMemory::with_embedder);
+        let memory = learning(config)?.into_iter().fold(memory, PersonalMemory::with_learning);
+        let memory = GatewayMemory::new(memory, owners).with_threshold(threshold);
         Ok(Some(memory.with_budget(config.get(&keys::MEMORY_BUDGET))))
     }
 

@@ -19,6 +19,7 @@ use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
 use super::telemetry;
 use crate::failure::Failure;
+use crate::memory::embedder::without_meaning;
 use crate::settings::GATEWAY_VARIABLE;
 use crate::terminal::Screen;
 
@@ -81,6 +82,7 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = telemetry::start()?;
     let memory = command.flags.remembering(&config, Some(&here))?;
+    let embedder = memory.as_ref().and_then(|memory| memory.embedder().cloned());
     let mut options = Options { directory, memory, ..command.flags.options(&config, upstreams)? };
     options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;
@@ -104,6 +106,9 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe, extent, screen));
     if command.flags.inspect && !command.flags.no_store {
         told.push_str("  `contexture inspect` shows it again\n");
+    }
+    if let Some(trouble) = embedder.and_then(|embedder| embedder.trouble()) {
+        told.push_str(&format!("  {}\n", without_meaning(&trouble)));
     }
     if receipt.requests == 0 {
         told.push_str(&unseen(&agent));

@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contexture::personal::MemoryOwner;
-use contexture::recall::{Passage, PassageReader};
-use contexture::store::{Batch, Key, SqliteStore, StorageAdapter};
+use contexture::recall::{Passage, PassageReader, SharedEmbedder};
+use contexture::search::SearchError;
+use contexture::store::{Batch, Key, SqliteIndex, SqliteStore, StorageAdapter};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::embedder::{configured_embedder, tell_trouble};
 use super::own::{NO_PROJECT, OpenedMemory, memory_path, open_memory, project_at};
 use super::sessions::{AGENTS, RecordedSession, find_sessions, named_sessions};
 use crate::failure::Failure;
 use crate::harmless::{on_one_line, written_out};
 use crate::progress::ProgressLine;
+use crate::settings::Command;
 use crate::source;
 use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
@@ -24,6 +27,9 @@ use crate::terminal::Screen;
 /// So many passages, or so many bytes of them, are written at once.
 const MAX_WAITING: usize = 4_096;
 const MAX_WAITING_BYTES: usize = 8 << 20;
+
+/// So many passages are looked at for vectors at once.
+const VECTORS_AT_ONCE: usize = 2_048;
 
 /// The last passages of a session that may still change when it goes on: an output that had not come yet.
 const UNSETTLED: usize = 16;
@@ -73,6 +79,7 @@ struct PlannedSession {
 /// Runs the command.
 pub(super) fn run(import: &SessionImport<'_>, screen: Screen) -> Result<(), Failure> {
     let path = import.store.map_or_else(memory_path, |path| Ok(path.to_owned()))?;
+    let embedder = configured_embedder(Command::Memory)?;
     let sessions = found(import)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     // A dry run makes no file.
@@ -81,19 +88,51 @@ pub(super) fn run(import: &SessionImport<'_>, screen: Screen) -> Result<(), Fail
         false => Some(open_memory(&path)?),
     };
     let mut planned = planned(sessions, opened.as_ref().map(|opened| &opened.store), &runtime)?;
+    let mut vectors = None;
     if let Some(opened) = opened.filter(|_| !import.dry_run) {
         take_in(&mut planned, &opened, &runtime)?;
+        vectors = embedder.as_ref().map(|embedder| add_vectors(&path, &opened, embedder, &runtime)).transpose()?;
     }
     let text = match import.json {
-        true => format!("{:#}\n", as_json(&planned, &path, import.dry_run)),
-        false => as_text(&planned, &path, import.dry_run, screen),
+        true => format!("{:#}\n", as_json(&planned, &path, import.dry_run, vectors)),
+        false => as_text(&planned, &path, import.dry_run, screen, vectors),
     };
     io::stdout().write_all(text.as_bytes())?;
+    tell_trouble(embedder.as_ref());
     for planned in planned.iter().filter(|planned| planned.state == SessionState::Failed) {
         let problem = planned.problem.as_deref().unwrap_or_default();
         source::say(&format!("{}: skipped, {problem}", planned.session.path.display()));
     }
     Ok(())
+}
+
+/// Makes the vectors that passages of any project have not, as an import that was interrupted, an embedder that failed and
+/// another model leave them. Returns how many there are now that were not before.
+fn add_vectors(
+    path: &Path,
+    opened: &OpenedMemory,
+    embedder: &SharedEmbedder,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<usize, Failure> {
+    let memory = opened.memory.clone().with_embedder(embedder.clone());
+    let mut line = ProgressLine::new();
+    runtime
+        .block_on(async {
+            let mut done = 0;
+            for owner in SqliteIndex::new(path).scopes().await?.iter().filter_map(|scope| MemoryOwner::of_scope(scope))
+            {
+                let past = memory.past(&owner);
+                loop {
+                    line.show(&format!("making vectors of passages: {done}"));
+                    match past.fill_vectors(VECTORS_AT_ONCE).await? {
+                        0 => break,
+                        count => done += count,
+                    }
+                }
+            }
+            Ok(done)
+        })
+        .map_err(|error: SearchError| Failure::of(&error))
 }
 
 /// The sessions to look at.
@@ -297,7 +336,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn as_json(planned: &[PlannedSession], path: &Path, dry_run: bool) -> serde_json::Value {
+fn as_json(planned: &[PlannedSession], path: &Path, dry_run: bool, vectors: Option<usize>) -> serde_json::Value {
     let sessions: Vec<serde_json::Value> = planned
         .iter()
         .map(|planned| {
@@ -314,10 +353,14 @@ fn as_json(planned: &[PlannedSession], path: &Path, dry_run: bool) -> serde_json
             })
         })
         .collect();
-    json!({ "store": path, "dry_run": dry_run, "sessions": sessions })
+    let mut all = json!({ "store": path, "dry_run": dry_run, "sessions": sessions });
+    if let Some(vectors) = vectors {
+        all["vectors"] = vectors.into();
+    }
+    all
 }
 
-fn as_text(planned: &[PlannedSession], path: &Path, dry_run: bool, screen: Screen) -> String {
+fn as_text(planned: &[PlannedSession], path: &Path, dry_run: bool, screen: Screen, vectors: Option<usize>) -> String {
     /// Sessions, new ones, bytes.
     type Sums = (usize, usize, u64);
     let mut rows: BTreeMap<(&str, &str), Sums> = BTreeMap::new();
@@ -352,5 +395,8 @@ fn as_text(planned: &[PlannedSession], path: &Path, dry_run: bool, screen: Scree
         true => screen.next("`contexture memory import` imports them"),
         false => screen.next("`contexture memory search \"how did we fix the flaky test\"` searches this project"),
     };
-    format!("{}\n{}\n{next}", table.fit(screen), written_out(&told))
+    let vectors = vectors.filter(|count| *count > 0);
+    let vectors =
+        vectors.map_or(String::new(), |count| format!("looked at {} for vectors\n", counted(count, "passage")));
+    format!("{}\n{}\n{vectors}{next}", table.fit(screen), written_out(&told))
 }

@@ -5,16 +5,18 @@ use std::time::SystemTime;
 
 use clap::Args;
 use contexture::bpe::Bpe;
-use contexture::recall::{Extent, PastQuery, Recollection};
+use contexture::recall::{Extent, PastQuery, Recollection, SharedEmbedder};
 use contexture::search::SearchError;
 use contexture::store::Place as StorePlace;
 use serde_json::{Value, json};
 
+use super::embedder::{configured_embedder, tell_trouble};
 use super::own::memory_path;
 use super::place::Place;
 use super::search_own::{self, OwnSearch};
 use crate::failure::Failure;
 use crate::harmless::{for_output, on_one_line};
+use crate::settings::Command;
 use crate::store;
 use crate::terminal::Screen;
 
@@ -56,12 +58,17 @@ pub struct MemorySearch {
 
 /// Runs the command.
 pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> {
+    let embedder = configured_embedder(Command::Memory)?;
+    let searched = run_with(search, embedder.as_ref(), screen);
+    tell_trouble(embedder.as_ref());
+    searched
+}
+
+fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Screen) -> Result<(), Failure> {
     if search.thread.is_none() && search.resource.is_none() {
         let (store, all, limit, budget) = (search.store.as_ref(), search.all, search.limit, search.budget);
-        return search_own::run(
-            &OwnSearch { text: &search.text, store, all, limit, budget, json: search.json },
-            screen,
-        );
+        let (text, json) = (&search.text, search.json);
+        return search_own::run(&OwnSearch { text, store, all, limit, budget, json, embedder }, screen);
     }
     let store = search.store.clone().map_or_else(|| memory_path().map(StorePlace::File), Ok)?;
     let thread = search.thread.clone().unwrap_or_default();
@@ -78,7 +85,10 @@ pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> 
         visible: None,
     };
     let looked = place.look()?;
-    let past = place.past_in(looked.as_ref())?;
+    let mut past = place.past_in(looked.as_ref())?;
+    if let Some(embedder) = embedder {
+        past = past.sharing_embedder(embedder.clone());
+    }
     let (found, missing) = runtime
         .block_on(async {
             if past.count().await? == 0 {

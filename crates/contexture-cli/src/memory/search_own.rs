@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use contexture::bpe::Bpe;
 use contexture::error::BoxError;
-use contexture::facts::{day, speaker};
+use contexture::facts::{day, learned_in, speaker};
 use contexture::personal::{Answer, MemoryOwner, PersonalMemory};
-use contexture::recall::{Extent, PastQuery};
+use contexture::recall::{Extent, PastQuery, SharedEmbedder};
 use contexture::store::{Place as StorePlace, SqliteIndex, SqliteStore};
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ pub(super) struct OwnSearch<'a> {
     pub(super) limit: Option<usize>,
     pub(super) budget: u64,
     pub(super) json: bool,
+    pub(super) embedder: Option<&'a SharedEmbedder>,
 }
 
 /// What was found of one owner.
@@ -67,7 +68,10 @@ async fn found(search: &OwnSearch<'_>, path: &Path) -> Result<(Vec<Found>, Optio
     let looked = Looked::open(path)?;
     let index = SqliteIndex::new(looked.path());
     let store = SqliteStore::open(looked.path()).map_err(|error| Failure::of(&error))?;
-    let memory = PersonalMemory::new(Arc::new(store), Arc::new(index.clone()));
+    let mut memory = PersonalMemory::new(Arc::new(store), Arc::new(index.clone()));
+    if let Some(embedder) = search.embedder {
+        memory = memory.with_embedder(embedder.clone());
+    }
     let scopes = index.scopes().await.map_err(|error| Failure::of(&error))?;
     let mut known: Vec<MemoryOwner> = scopes.iter().filter_map(|scope| MemoryOwner::of_scope(scope)).collect();
     let places = memory.remembered().places().await.map_err(|error| Failure::of(&error))?;
@@ -150,7 +154,8 @@ fn as_text(found: &[Found], note: Option<&str>, with_projects: bool, screen: Scr
             text.push_str(&format!("# {}\n", on_one_line(&owner.to_string())));
         }
         for (_, fact) in &answer.facts {
-            let line = format!("{}, {}, {}: {}", fact.id, day(fact.valid_from_ms), speaker(fact), fact.text);
+            let learned = learned_in(fact).map_or(String::new(), |thread| format!(", learned in {thread}"));
+            let line = format!("{}, {}, {}{learned}: {}", fact.id, day(fact.valid_from_ms), speaker(fact), fact.text);
             text.push_str(&format!("{}\n", on_one_line(&line)));
         }
         if !answer.found.text.is_empty() {

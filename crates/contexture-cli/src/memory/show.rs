@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use contexture::facts::{Fact, day, speaker};
+use contexture::facts::{Fact, day, learned_in, speaker};
 use contexture::notes::Note;
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, sc
         for fact in listed {
             let ended = fact.valid_to_ms.map_or(String::new(), |until| format!(" to {}", day(until)));
             let since = format!("{}{ended}", day(fact.valid_from_ms));
-            table.row([fact.id.to_string(), since, speaker(fact), fact.text.clone()]);
+            let learned = learned_in(fact).map_or(String::new(), |thread| format!(", learned in {thread}"));
+            table.row([fact.id.to_string(), since, format!("{}{learned}", speaker(fact)), fact.text.clone()]);
         }
         text.push_str(&format!("{}\n{}\n", on_one_line(&in_words(place)), table.fit(screen)));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::keys;
 use super::resolved::Config;
 use super::row::Command;
+use contexture::facts::Extraction;
 use contexture::files::dialect::Dialects;
 use contexture::fold::Pins;
 use contexture::layer::MemoryLayer;
@@ -14,6 +15,16 @@ use contexture::layers::{
     TaskState,
 };
 use contexture::memory::MemoryConfig;
+use contexture::recall::SharedEmbedder;
+
+/// What remembering layers use, if a person has named it.
+#[derive(Clone, Debug, Default)]
+pub struct Remembering {
+    /// Finds passages by their meaning.
+    pub embedder: Option<SharedEmbedder>,
+    /// Learns facts with a model.
+    pub extraction: Option<Extraction>,
+}
 
 /// The same memory with one more layer, if there is one.
 fn with_some<Ls>(memory: MemoryConfig<Ls>, layer: Option<impl MemoryLayer>) -> MemoryConfig<Ls> {
@@ -77,7 +88,7 @@ impl Config {
     }
 
     /// Adds the layers that `[layers]` and `[memory]` switch on, for a conversation and for its window alike.
-    pub fn with_layers<Ls>(&self, memory: MemoryConfig<Ls>) -> MemoryConfig<Ls> {
+    pub fn with_layers<Ls>(&self, memory: MemoryConfig<Ls>, remembering: &Remembering) -> MemoryConfig<Ls> {
         let memory = with_some(memory, self.procedural());
         let memory = with_some(memory, self.reminder());
         let memory =
@@ -85,8 +96,12 @@ impl Config {
         if !self.get(&keys::MEMORY_ENABLED) {
             return memory;
         }
-        let memory = memory.with_layer(Entity::new()).with_layer(Observations::new());
-        memory.with_layer(Episodic::new()).with_layer(SemanticRecall::new())
+        let Remembering { embedder, extraction } = remembering;
+        let entity = extraction.iter().cloned().fold(Entity::new(), Entity::with_extraction);
+        let observations = extraction.iter().cloned().fold(Observations::new(), Observations::with_extraction);
+        let memory = memory.with_layer(entity).with_layer(observations);
+        let recall = embedder.iter().cloned().fold(SemanticRecall::new(), SemanticRecall::sharing_embedder);
+        memory.with_layer(Episodic::new()).with_layer(recall)
     }
 
     /// The layer `steering`, if there are rules.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::kind::{Choice, Field, ValueKind};
-use super::row::Command::{Chat, Compare, Replay, Run, Serve, Window};
+use super::row::Command::{Chat, Compare, Mcp, Memory, Replay, Run, Serve, Window};
 use super::row::{Fallback, SetBy, SettingKey, SettingRow};
 use contexture::files::dialect::ToolEntry;
 use contexture::fold::FoldWhen;
@@ -22,6 +22,14 @@ use contexture_gateway::remember::{DEFAULT_BUDGET, DEFAULT_THRESHOLD};
 
 /// The most dollars of a cap: more than anybody spends.
 const MAX_DOLLARS: f64 = 1e9;
+
+/// How servers of models are spoken to.
+const MODEL_FORMATS: &[Choice] = &[
+    Choice { name: "messages", says: "messages of Anthropic" },
+    Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
+    Choice { name: "responses", says: "responses of OpenAI" },
+    Choice { name: "gemini", says: "generateContent of Google" },
+];
 
 /// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
 macro_rules! keys {
@@ -272,6 +280,80 @@ keys! {
         example: "80",
     };
 
+    MEMORY_EMBEDDER_URL: Option<String> = "memory.embedder.url",
+        "The address of a server with `/embeddings`, such as Ollama, by whose vectors the memory is searched besides its words.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("the memory is searched by its words alone"),
+        check: check_url,
+        // Whoever sets it is sent what is said, and the key.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat, Memory, Mcp],
+        example: r#""http://127.0.0.1:11434/v1""#,
+    };
+
+    MEMORY_EMBEDDER_MODEL: Option<String> = "memory.embedder.model",
+        "The name of the model that makes the vectors; `contexture memory import` makes them again for another one.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("the memory is searched by its words alone"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat, Memory, Mcp],
+        example: r#""nomic-embed-text""#,
+    };
+
+    MEMORY_EMBEDDER_KEY_ENV: Option<String> = "memory.embedder.key_env",
+        "The environment variable that has the key for `memory.embedder.url`.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("no key is sent there"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat, Memory, Mcp],
+        example: r#""OPENAI_API_KEY""#,
+    };
+
+    MEMORY_MODEL_URL: Option<String> = "memory.model.url",
+        "The address of a server whose model reads conversations that rest and learns facts from them.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("that of the provider of `memory.model.format`; without either, nothing is learned"),
+        check: check_url,
+        // Whoever sets it is sent what is said, and the key.
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat],
+        example: r#""http://127.0.0.1:11434/v1""#,
+    };
+
+    MEMORY_MODEL_FORMAT: Option<ModelFormat> = "memory.model.format", "How that server is spoken to.", {
+        kind: ValueKind::Choice(MODEL_FORMATS),
+        default: Fallback::Nothing("chat completions, if there is an address"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat],
+        example: r#""chat""#,
+    };
+
+    MEMORY_MODEL_NAME: Option<String> = "memory.model.name", "The name of the model that learns facts.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("one that the provider has"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat],
+        example: r#""qwen3""#,
+    };
+
+    MEMORY_MODEL_KEY_ENV: Option<String> = "memory.model.key_env",
+        "The environment variable that has the key for `memory.model.url`.", {
+        kind: ValueKind::Name,
+        default: Fallback::Nothing("no key is sent there"),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat],
+        example: r#""OPENROUTER_API_KEY""#,
+    };
+
+    MEMORY_MODEL_TOKENS: u64 = "memory.model.daily_tokens",
+        "The most tokens a day for learning facts, input and output together.", {
+        kind: ValueKind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
+        default: Fallback::Value(|| json!(200_000)),
+        set_by: SetBy::UserOnly,
+        used_by: &[Run, Serve, Chat],
+        example: "50000",
+    };
+
     GATEWAY_BUDGET: Option<u64> = "gateway.budget",
         "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
         kind: ValueKind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
@@ -427,12 +509,7 @@ keys! {
     };
 
     CHAT_FORMAT: Option<ModelFormat> = "chat.format", "How that server is spoken to.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "messages", says: "messages of Anthropic" },
-            Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
-            Choice { name: "responses", says: "responses of OpenAI" },
-            Choice { name: "gemini", says: "generateContent of Google" },
-        ]),
+        kind: ValueKind::Choice(MODEL_FORMATS),
         default: Fallback::Nothing("chat completions, if there is an address"),
         set_by: SetBy::UserOnly,
         used_by: &[Chat],

@@ -128,6 +128,16 @@ impl Resolved {
         self.settings.get(row.name).map_or(&[], Vec::as_slice)
     }
 
+    /// The keys of layers that somebody set and that a command with layers leaves unused, with where they are set.
+    pub fn unused_by(&self, command: Command) -> Vec<(&'static str, String)> {
+        let layers = || self.rows.iter().filter(|row| row.name.starts_with("layers."));
+        if !layers().any(|row| row.used_by.contains(&command)) {
+            return Vec::new();
+        }
+        let unused = layers().filter(|row| !row.used_by.contains(&command));
+        unused.filter_map(|row| Some((row.name, self.settings(row).first()?.origin.to_string()))).collect()
+    }
+
     /// Variables that look as if they set a key and do not, each with the variable that was probably meant.
     pub fn unknown_variables(&self) -> &[(String, Option<String>)] {
         &self.unknown_variables

@@ -79,6 +79,10 @@ pub enum Command {
     Serve,
     /// `contexture chat`.
     Chat,
+    /// `contexture memory`.
+    Memory,
+    /// `contexture mcp`.
+    Mcp,
 }
 
 impl<T: DeserializeOwned> SettingKey<T> {
@@ -163,8 +167,16 @@ impl SettingRow {
 
 impl Command {
     /// All commands that use configuration.
-    pub const ALL: [Command; 6] =
-        [Command::Window, Command::Replay, Command::Compare, Command::Run, Command::Serve, Command::Chat];
+    pub const ALL: [Command; 8] = [
+        Command::Window,
+        Command::Replay,
+        Command::Compare,
+        Command::Run,
+        Command::Serve,
+        Command::Chat,
+        Command::Memory,
+        Command::Mcp,
+    ];
 
     /// The command's name.
     pub fn name(self) -> &'static str {
@@ -175,6 +187,8 @@ impl Command {
             Command::Run => "run",
             Command::Serve => "serve",
             Command::Chat => "chat",
+            Command::Memory => "memory",
+            Command::Mcp => "mcp",
         }
     }
 }

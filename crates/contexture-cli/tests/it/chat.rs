@@ -5,6 +5,7 @@ mod configured;
 mod keys;
 mod line_mode;
 mod picture;
+mod remembering;
 mod screen;
 mod steering;
 mod terminal;

@@ -103,7 +103,15 @@ layers.steering.rule               []                default
 tool                               []                default
 memory.enabled                     false             default
 memory.budget                      1000              default
-memory.threshold                   60                default
+memory.threshold                   70                default
+memory.embedder.url                not set           default
+memory.embedder.model              not set           default
+memory.embedder.key_env            not set           default
+memory.model.url                   not set           default
+memory.model.format                not set           default
+memory.model.name                  not set           default
+memory.model.key_env               not set           default
+memory.model.daily_tokens          200000            default
 gateway.budget                     not set           default
 gateway.holdout                    0.0               default
 gateway.context_management         \"theirs\"          default

@@ -9,6 +9,7 @@ mod for_parent;
 mod chat;
 mod compare;
 mod config;
+mod embedder;
 mod facts;
 mod frame;
 mod guide;

@@ -13,12 +13,12 @@ use tempfile::{TempDir, tempdir};
 use crate::program::{Run, program, run};
 
 /// A home with two projects.
-struct Home {
+pub(crate) struct Home {
     directory: TempDir,
 }
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Self { directory: tempdir().unwrap() };
         for project in ["app", "site"] {
             home.write(&format!("{project}/.git/HEAD"), "ref: refs/heads/main\n");
@@ -26,23 +26,23 @@ impl Home {
         home
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// The directory of a project, as agents write it down.
-    fn project(&self, name: &str) -> String {
+    pub(crate) fn project(&self, name: &str) -> String {
         self.path().join(name).to_str().unwrap().to_owned()
     }
 
     /// Runs the program in a project.
-    fn run(&self, project: &str, arguments: &[&str]) -> Run {
+    pub(crate) fn run(&self, project: &str, arguments: &[&str]) -> Run {
         let mut command = program(&self.path().join(project));
         for name in ["XDG_STATE_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"] {
             command.env_remove(name);
@@ -55,19 +55,19 @@ impl Home {
     }
 
     #[track_caller]
-    fn good(&self, project: &str, arguments: &[&str]) -> String {
+    pub(crate) fn good(&self, project: &str, arguments: &[&str]) -> String {
         let run = self.run(project, arguments);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
         run.stdout
     }
 
     #[track_caller]
-    fn json(&self, project: &str, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, project: &str, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.good(project, arguments)).unwrap()
     }
 
     /// All bytes of the memory's files.
-    fn kept(&self) -> String {
+    pub(crate) fn kept(&self) -> String {
         let directory = self.path().join(".local/state/contexture");
         let mut kept = String::new();
         for entry in fs::read_dir(directory).unwrap() {
@@ -78,7 +78,7 @@ impl Home {
 }
 
 /// Lines of Claude Code: a person's words, and an answer.
-fn claude_lines(directory: &str, talk: &[(&str, &str)]) -> String {
+pub(crate) fn claude_lines(directory: &str, talk: &[(&str, &str)]) -> String {
     let lines = talk.iter().enumerate().map(|(at, (role, text))| {
         let time = format!("2026-03-0{}T10:00:00.000Z", at % 9 + 1);
         let message = match *role {
@@ -425,4 +425,53 @@ fn sessions_of_older_versions_are_read_too() {
         assert!(item.is_some(), "{text}: {found:#}");
         assert!(!found.to_string().contains("a note of the program"));
     }
+}
+
+/// All passages of the memory, in the order of their names.
+fn passages(home: &Home) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let memory = Connection::open(home.path().join(".local/state/contexture/memory.db")).unwrap();
+    // Projects are at other places in another home.
+    let sql = "SELECT name, text FROM search_documents ORDER BY name";
+    let mut statement = memory.prepare(sql).unwrap();
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Many sessions, of which some are long.
+fn many_sessions(home: &Home) {
+    for session in 0..24 {
+        let project = home.project(if session % 3 == 0 { "site" } else { "app" });
+        let count = if session % 5 == 0 { 600 } else { 30 };
+        let said: Vec<(String, String)> = (0..count)
+            .map(|at| {
+                let role = if at % 2 == 0 { "user" } else { "assistant" };
+                let words: Vec<String> =
+                    (0..40).map(|word| format!("word{}", (session * 7 + at * 13 + word * 31) % 997)).collect();
+                (role.to_owned(), format!("Session {session} line {at}: {}", words.join(" ")))
+            })
+            .collect();
+        let said: Vec<(&str, &str)> = said.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
+        home.write(&format!(".claude/projects/-p/s{session:02}.jsonl"), &claude_lines(&project, &said));
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+    let (whole, killed) = (Home::new(), Home::new());
+    many_sessions(&whole);
+    many_sessions(&killed);
+    whole.good("app", &["memory", "import"]);
+    let mut was_interrupted = 0;
+    for kill in 0..8_u64 {
+        let mut command = program(&killed.path().join("app"));
+        command.env_remove("XDG_STATE_HOME").env_remove("CLAUDE_CONFIG_DIR").env("HOME", killed.path());
+        let mut child = command.args(["memory", "import"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20 + kill * 67 % 300));
+        was_interrupted += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(was_interrupted > 0, "no import was still at work");
+    killed.good("app", &["memory", "import"]);
+    assert_eq!(passages(&killed), passages(&whole));
+    assert!(killed.good("app", &["memory", "import"]).contains("nothing is new"));
 }

@@ -298,7 +298,7 @@ fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope
 
 /// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
 async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest, received: Instant) -> PreparedRequest {
-    let own_work = shared.options.own_work;
+    let own_work = shared.options.working_time();
     let progress = Arc::new(Progress::new(received + own_work));
     let mut deciding = tokio::task::spawn_blocking({
         let (shared, progress, incoming) = (shared.clone(), progress.clone(), incoming.clone());

@@ -16,6 +16,9 @@ use crate::watch::{MemoryAct, MemoryOperation};
 /// How a line of a person begins that is to be remembered.
 const REMEMBER: &str = "remember:";
 
+/// What is told of where passages of a gateway come from.
+const EARLIER: &str = "an earlier run";
+
 /// A request that is on its way.
 pub(crate) struct PassingRequest {
     pub(crate) memory: GatewayMemory,
@@ -29,6 +32,8 @@ pub(crate) struct PassingRequest {
 /// Something to keep.
 struct NewPassages {
     passages: Vec<Passage>,
+    /// The last answer.
+    answer: Option<Passage>,
     /// What a person asked to remember.
     told: Vec<String>,
     /// Whether some of them may be in the index already.
@@ -36,11 +41,12 @@ struct NewPassages {
 }
 
 impl PassingRequest {
-    /// Keeps what is new in it. Blocks, so it runs in the background; what fails is tried again with the next request.
-    pub(crate) fn keep(&self, now_ms: u64) {
+    /// Keeps what is new in it, and what was answered if that ended the turn. Blocks, so it runs in the background; what fails
+    /// is tried again with the next request.
+    pub(crate) fn keep(&self, answered: Option<String>, now_ms: u64) {
         let Some(runtime) = tokio::runtime::Handle::try_current().ok() else { return };
         let owners = self.memory.owners(&self.key);
-        let (Some(new), Some(owner)) = (self.new_passages(now_ms), owners.first()) else { return };
+        let (Some(new), Some(owner)) = (self.new_passages(answered, now_ms), owners.first()) else { return };
         if let Err(error) = runtime.block_on(self.write(new, owner, now_ms)) {
             tracing::warn!("what passed could not be remembered: {error}");
             self.memory.readers.forget(&self.conversation);
@@ -48,7 +54,7 @@ impl PassingRequest {
     }
 
     /// The passages of the messages that were not taken in yet.
-    fn new_passages(&self, now_ms: u64) -> Option<NewPassages> {
+    fn new_passages(&self, answered: Option<String>, now_ms: u64) -> Option<NewPassages> {
         let text = std::str::from_utf8(&self.body).ok()?;
         let request = Request::parse(self.format, text).ok()?;
         if !request.has_tools() || compaction(&request).is_some() {
@@ -59,10 +65,10 @@ impl PassingRequest {
         let is_first = !readers.contains_key(&self.conversation);
         let (taken, reader) = readers
             .entry(self.conversation.clone())
-            .or_insert_with(|| (0, PassageReader::new(&*self.conversation, Some("an earlier run".to_owned()), now_ms)));
+            .or_insert_with(|| (0, PassageReader::new(&*self.conversation, Some(EARLIER.to_owned()), now_ms)));
         reader.set_now(now_ms);
         let messages = request.messages().get(*taken..)?;
-        let mut new = NewPassages { passages: Vec::new(), told: Vec::new(), is_resumed: false };
+        let mut new = NewPassages { passages: Vec::new(), answer: None, told: Vec::new(), is_resumed: false };
         // What came before the last answer in a conversation that is seen for the first time was said earlier, nobody
         // knows when.
         let mut earlier = 0;
@@ -80,6 +86,10 @@ impl PassingRequest {
         *taken = request.messages().len();
         new.passages[..earlier].iter_mut().for_each(|passage| passage.at_ms = None);
         new.is_resumed = is_first && *taken > 1;
+        // The next request, if there is one, has it at the same place and writes it again.
+        let answer = answered.map(|text| Item::message(Role::Assistant, text));
+        new.answer =
+            answer.and_then(|item| Passage::of_item(&self.conversation, reader.position(), &item, None, now_ms));
         Some(new)
     }
 
@@ -100,10 +110,13 @@ impl PassingRequest {
             }
             passages = unknown;
         }
+        passages.extend(new.answer.map(|answer| answer.from_source(EARLIER)));
         let (began, count) = (Instant::now(), passages.len());
         let added = past.add(passages).await;
         self.tell_of(MemoryAct::Create, now_ms, began, count, added.is_err());
-        added?;
+        if added? > 0 {
+            self.memory.memory.note_said(owner, &self.conversation, now_ms).await?;
+        }
         let (began, count, mut has_failed) = (Instant::now(), new.told.len(), false);
         for text in new.told {
             // What is refused, as an empty line, is no fault of the request's.

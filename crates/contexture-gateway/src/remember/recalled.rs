@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use contexture::facts::Fact;
 use contexture::item::{Item, Origin, Role};
-use contexture::recall::{Extent, Passage, PastQuery};
+use contexture::recall::{Extent, Passage, PastQuery, SharedEmbedder};
 use contexture::tokens::TokenCounter;
 use contexture::wire::{Request, read};
 use contexture_text::block::flat;
@@ -95,6 +95,9 @@ impl RecallRequest<'_> {
             records,
             failure,
         });
+        if let Some(trouble) = self.memory.memory.embedder().and_then(SharedEmbedder::new_trouble) {
+            tracing::warn!("the embedder failed, so the memory is searched by its words alone: {trouble}");
+        }
         let answer = match found {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {

@@ -190,6 +190,7 @@ impl Exchange {
         let frames = frames_of(&headers);
         let copy = self.watched.as_ref().filter(|_| status.is_success() && frames != AnswerFrames::Amazon);
         let copy = copy.and_then(|watched| watched.copy(frames == AnswerFrames::Events));
+        let reader = if self.passing.is_some() { frames.reader().with_text() } else { frames.reader() };
         // Among them is a reason phrase that is not the usual one of the status.
         let extensions = answer.extensions().clone();
         self.let_go();
@@ -197,7 +198,7 @@ impl Exchange {
         let at_end = Box::new(move |answered: &Answered, copy: Option<AnswerCopy>| {
             self.note(status.as_u16(), quota, (answered, copy), first_byte);
         });
-        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), frames.reader(), copy, at_end));
+        let mut response = Response::new(Passing::body(Box::pin(answer.bytes_stream()), reader, copy, at_end));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         *response.extensions_mut() = extensions;
         response
@@ -218,7 +219,7 @@ impl Exchange {
         first_byte: Duration,
     ) {
         self.prepared.take_adopted();
-        let passing = self.passing.take().filter(|_| status < 400);
+        let passing = self.passing.take().filter(|_| status < 400).map(|passing| (passing, answered.said.clone()));
         let (following, admission) = (self.following.take(), self.admission.take());
         let Self { shared, target: Target { route, .. }, prepared, timing, .. } = &*self;
         let (now_ms, whole) = (shared.decider.now_ms(), timing.began.elapsed());
@@ -275,8 +276,8 @@ impl Exchange {
             if let Some(watched) = watched {
                 watched.end(&record, copy);
             }
-            if let Some(passing) = passing {
-                passing.keep(now_ms);
+            if let Some((passing, said)) = passing {
+                passing.keep(said, now_ms);
             }
             shared.session.note(place, record);
         });

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use contexture::BoxFuture;
 use contexture::personal::{MemoryOwner, PersonalMemory};
-use contexture::recall::{Extent, Passage, PastQuery};
+use contexture::recall::{Embedder, Extent, Passage, PastQuery, SharedEmbedder};
 use contexture::search::MemoryIndex;
 use contexture::store::MemoryStore;
 use contexture::tokens::Estimate;
@@ -295,4 +296,76 @@ async fn watchers_hear_of_searches_and_of_what_is_kept() {
     gateway.stop().await;
     let heard = heard.0.lock().unwrap().clone();
     assert_eq!(heard, [(MemoryAct::Search, 1, false), (MemoryAct::Create, 1, false), (MemoryAct::Upsert, 1, false)]);
+}
+
+/// An embedder with a small table of meanings; one that is slow takes longer than anybody waits.
+struct Meanings {
+    is_slow: bool,
+}
+
+impl Embedder for Meanings {
+    fn model(&self) -> &str {
+        "meanings"
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
+        let about = |text: &String| {
+            let has = |words: &[&str]| if words.iter().any(|word| text.contains(word)) { 3.0 } else { 0.0 };
+            vec![1.0, has(&["walrus", "tusks"]), has(&["Lunch", "noon"]), has(&["train", "early"])]
+        };
+        let vectors = texts.iter().map(about).collect();
+        Box::pin(async move {
+            if self.is_slow {
+                std::future::pending::<()>().await;
+            }
+            Ok(vectors)
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_an_embedder_what_shares_no_word_is_added_and_one_that_hangs_holds_nothing_up() {
+    for (is_slow, asked, is_added) in [
+        (false, "Which creature with tusks was troublesome?", true),
+        (true, "Which creature with tusks was troublesome?", false),
+        (true, "How did we fix the flaky walrus test?", true),
+        (false, "Please rename the button on the settings page", false),
+    ] {
+        let said = [("user", FIXED), ("assistant", "Lunch is at noon."), ("assistant", "The train left early.")];
+        let embedder = SharedEmbedder::new(Arc::new(Meanings { is_slow: false }));
+        let memory = empty().with_embedder(embedder);
+        add(&memory, &project(), &said).await;
+        let memory = memory.with_embedder(SharedEmbedder::new(Arc::new(Meanings { is_slow })));
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(remembering(&memory)).await;
+        let agent = Agent::new(Format::Messages, asked);
+        send(&gateway, &agent, 1).await;
+        let body = provider.last().body;
+        assert_eq!(memories(&body), usize::from(is_added), "{is_slow} {asked}: {body}");
+        assert_eq!(body.contains("30 seconds fixed it"), is_added, "{body}");
+        gateway.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_answer_of_a_conversation_is_kept_when_it_came() {
+    for format in Format::ALL {
+        let memory = empty();
+        let provider = Provider::start().await;
+        let directory = tempfile::tempdir().unwrap();
+        let options = || Options { store: Some(directory.path().join("gateway.db")), ..remembering(&memory) };
+        let gateway = provider.gateway(options()).await;
+        let agent = Agent::new(format, "Please count the ocelots");
+        send(&gateway, &agent, 1).await;
+        gateway.stop().await;
+        let kept = found(&memory, &project(), "count ocelots").await;
+        assert!(kept.contains("user: Please count the ocelots"), "{format:?}: {kept}");
+        assert!(kept.contains("assistant: ok"), "{format:?}: {kept}");
+        assert_eq!(memory.count(&project()).await.unwrap(), 2, "{format:?}");
+        // The same request again adds nothing.
+        let gateway = provider.gateway(options()).await;
+        send(&gateway, &agent, 1).await;
+        gateway.stop().await;
+        assert_eq!(memory.count(&project()).await.unwrap(), 2, "{format:?}");
+    }
 }

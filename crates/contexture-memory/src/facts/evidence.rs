@@ -12,6 +12,7 @@ use contexture_files::dialect::Dialects;
 
 use super::fact::{MAX_QUOTE_BYTES, Source, Speaker, coverage, hashes, normal};
 use super::refusal::Refusal;
+use crate::recall::Passage;
 use crate::redact::{redact_part, redacted_start};
 
 /// How many items back a quote is looked for.
@@ -54,6 +55,18 @@ impl<'a> Evidence<'a> {
             _ => return None,
         };
         (!text.trim().is_empty()).then_some(Self { position, text, said_by, name, time_ms: meta.time_ms })
+    }
+
+    /// A passage of a past conversation. What a tool returned is its own, never that of whom it speaks of.
+    fn of_passage(passage: &Passage) -> Evidence<'static> {
+        let (said_by, name, text) = match passage.returned_by() {
+            Some((tool, None, output)) => (Speaker::Tool, Some(tool), output),
+            Some((_, Some(path), output)) => (Speaker::File, Some(path), output),
+            None if passage.speaker == Role::User.as_str() => (Speaker::User, None, passage.text.as_str()),
+            None => (Speaker::Assistant, None, passage.text.as_str()),
+        };
+        let position = usize::try_from(passage.position).unwrap_or(usize::MAX - 1);
+        Evidence { position, text: Cow::Owned(text.to_owned()), said_by, name, time_ms: passage.at_ms }
     }
 
     /// The source that a quote of it is, if it has the quote.
@@ -198,6 +211,21 @@ impl Batch {
                 used += entry.tokens.min(MAX_READ_BYTES as u64 / 4);
                 items.push(Evidence { text: Cow::Owned(evidence.text.into_owned()), ..evidence });
             }
+        }
+        Self { thread: thread.clone(), end, items }
+    }
+
+    /// Passages of a conversation from a position on, of about so many bytes.
+    pub(super) fn of_passages(thread: &ThreadId, from: usize, passages: &[Passage], bytes: usize) -> Self {
+        let (mut items, mut used, mut end) = (Vec::new(), 0, from);
+        for passage in passages {
+            if used >= bytes {
+                break;
+            }
+            end = usize::try_from(passage.position).unwrap_or(usize::MAX - 1) + 1;
+            let evidence = Evidence::of_passage(passage);
+            used += evidence.text.len().min(MAX_READ_BYTES);
+            items.push(evidence);
         }
         Self { thread: thread.clone(), end, items }
     }

@@ -13,10 +13,9 @@ use futures_util::future::{Either, select};
 use tokio::task::JoinHandle;
 
 use super::evidence::Batch;
-use super::extract::{Kind, question, read_answer, read_reflection, reflection};
+use super::extract::{Kind, learn_answer, question, read_reflection, reflection};
 use super::fact::{Fact, FactId};
-use super::refusal::Refusal;
-use super::set::{Added, Facts};
+use super::set::Facts;
 
 /// The ids of layers that keep facts, if the program gives them no other ones.
 const FACT_LAYERS: [&str; 4] = ["entity", "observations", "entity-project", "observations-project"];
@@ -270,18 +269,8 @@ impl Learner {
         let others = FACT_LAYERS.iter().filter(|id| **id != self.own.as_str());
         let others: Vec<Facts> = others.filter_map(|id| ctx.read_layer_state(id)).collect();
         let others: Vec<&Facts> = others.iter().collect();
-        let (mut added, mut refused) = (0.0, 0.0);
-        // An answer in another form is not asked for again: it would cost the same and be no better.
-        for candidate in read_answer(answer).unwrap_or_default() {
-            let learned =
-                candidate.into_draft(batch, ms(ctx.clock.now())).and_then(|draft| facts.learn(draft, &others));
-            match learned {
-                Ok(Added::New(_)) => added += 1.0,
-                Ok(Added::Known(_)) | Err(Refusal::Restated) => {}
-                Err(_) => refused += 1.0,
-            }
-        }
-        facts.set_read(&batch.thread, batch.end);
+        let learned = learn_answer(facts, batch, answer, &others, ms(ctx.clock.now()));
+        let (added, refused) = (learned.added as f64, learned.refused as f64);
         ctx.trace.add_event("extracted", &[("added", added.into()), ("refused", refused.into())]);
     }
 }

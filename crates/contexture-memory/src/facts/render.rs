@@ -46,6 +46,14 @@ pub fn speaker(fact: &Fact) -> String {
     }
 }
 
+/// The conversation that a fact was learned in; `None` for what somebody told by hand.
+pub fn learned_in(fact: &Fact) -> Option<&str> {
+    fact.sources.iter().find_map(|source| match source {
+        Source::Item { thread, .. } => Some(thread.as_str()),
+        Source::Hand => None,
+    })
+}
+
 /// A fact as one line. What a tool or a file said is in quotes that it cannot close.
 pub(crate) fn line(fact: &Fact, with_entity: bool) -> String {
     let text = flat(&start_of(&fact.text, SHOWN_BYTES));

@@ -213,6 +213,21 @@ impl Facts {
         Ok(())
     }
 
+    /// Ends a fact that a newer one, which somebody said, makes untrue in other words.
+    pub(super) fn make_way(&mut self, old: &FactId, new: &FactId, said_by: Speaker) -> Result<(), Refusal> {
+        let at_ms = self.get(new).ok_or_else(|| Refusal::Unknown(new.clone()))?.valid_from_ms;
+        let known = self.get(old).ok_or_else(|| Refusal::Unknown(old.clone()))?;
+        if !known.is_current() || known.valid_from_ms > at_ms || old == new {
+            return Err(Refusal::Outdated(old.clone()));
+        }
+        if (known.said_by == Speaker::User || known.confirmed) && said_by != Speaker::User {
+            return Err(Refusal::UsersOwn(old.clone()));
+        }
+        let before = self.end_at(old, at_ms, Some(new.clone())).into_iter().collect();
+        self.note(FactChange { at_ms, what: format!("ended {old}, since {new}"), before, added: Vec::new() });
+        Ok(())
+    }
+
     /// Replaces several facts by fewer, which say the same.
     pub(super) fn reflect(&mut self, ids: &[FactId], drafts: Vec<Draft>, at_ms: u64) -> Result<Vec<FactId>, Refusal> {
         let drafts = drafts.into_iter().map(checked).collect::<Result<Vec<_>, _>>()?;

@@ -15,7 +15,7 @@
 //!
 //! With a new message the layer looks for passages that fit it: by words with their stems (in Chinese, Japanese and Korean
 //! by characters and pairs of them), by related words (`instrument` finds `guitar`), and by who said it, when, and what is around
-//! it. With an [`Embedder`], what means the same in other words ranks higher too. Excerpts have about 150 tokens and are
+//! it. With an [`Embedder`], what was said in quite other words is found too. Excerpts have about 150 tokens and are
 //! shown by day, oldest first, with the speaker. Where a passage is shown that the same speaker said again later with other
 //! words, the later one is shown too. If no passage has enough of the message's words, nothing is shown. What the window
 //! shows anyway is left out.
@@ -42,7 +42,7 @@ use contexture_core::{ItemLog, LayerId, Slot, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::recall::{Embedder, Extent, PastIndex, PastQuery};
+use crate::recall::{Embedder, Extent, PastIndex, PastQuery, SharedEmbedder};
 use contexture_text::state_version::StateVersion;
 
 /// The id of the layer.
@@ -64,7 +64,7 @@ pub struct SemanticRecall {
     /// `None`: the layer's own.
     id: Option<LayerId>,
     scope: Option<MemoryScope>,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<SharedEmbedder>,
     /// What the last request of each thread showed of its log. It is observed anew with every request.
     visible: Arc<Mutex<HashMap<ThreadId, Vec<Range<usize>>>>>,
 }
@@ -124,8 +124,13 @@ impl SemanticRecall {
         self
     }
 
-    /// Ranks also by meaning, with vectors of this embedder.
-    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+    /// Searches also by meaning, with vectors of this embedder.
+    pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
+        self.sharing_embedder(SharedEmbedder::new(embedder))
+    }
+
+    /// The same with an embedder that others use too.
+    pub fn sharing_embedder(mut self, embedder: SharedEmbedder) -> Self {
         self.embedder = Some(embedder);
         self
     }
@@ -133,7 +138,7 @@ impl SemanticRecall {
     fn past(&self, ctx: &ExecutionContext, scope_key: &str) -> PastIndex {
         let past = PastIndex::new(ctx.search.clone(), scope_key);
         match &self.embedder {
-            Some(embedder) => past.with_embedder(embedder.clone()),
+            Some(embedder) => past.sharing_embedder(embedder.clone()),
             None => past,
         }
     }

@@ -107,18 +107,23 @@ impl Passage {
 
     /// The tool whose text it is, and the file that it read: what a person said has none.
     pub(crate) fn tool(&self) -> Option<String> {
+        let (name, path, _) = self.returned_by()?;
+        let shown = |name: &str| one_line(&one_line_name(name)).into_owned();
+        Some(match path {
+            Some(path) => format!("tool `{}`, file `{}`", shown(&name), shown(&path)),
+            None => format!("tool `{}`", shown(&name)),
+        })
+    }
+
+    /// The tool that returned it, the file that it read, and what it returned; `None` for what somebody said.
+    pub(crate) fn returned_by(&self) -> Option<(String, Option<String>, &str)> {
         if self.speaker != TOOL {
             return None;
         }
-        let call = self.text.lines().next().unwrap_or_default();
+        let (call, output) = self.text.split_once('\n').unwrap_or((&self.text, ""));
         let (name, arguments) = call.split_once(' ').unwrap_or((call, ""));
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let path = path_in(&arguments);
-        let shown = |name: &str| one_line(&one_line_name(name)).into_owned();
-        Some(match path {
-            Some(path) => format!("tool `{}`, file `{}`", shown(name), shown(path)),
-            None => format!("tool `{}`", shown(name)),
-        })
+        Some((name.to_owned(), path_in(&arguments).map(str::to_owned), output))
     }
 
     /// The line before its text in the index, so that speaker, month and year are words of it too.

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use contexture_core::search::{SearchDocument, SearchError, SearchIndex};
+use contexture_core::search::{Near, SearchDocument, SearchError, SearchIndex, TextVector};
 use contexture_core::tokens::TokenCounter;
 use contexture_core::{ItemLog, LayerId};
 
-use super::embed::{self, Embedder};
+use super::embed::{Embedder, SharedEmbedder};
 use super::pack::{Candidate, Recollection, pack};
 use super::passage::{Passage, forgotten_mark, key};
 use super::question::Question;
@@ -31,13 +31,22 @@ const FITTING_SHARE: f64 = 0.35;
 const FITTING_SCORE: f64 = 0.35;
 /// How many passages are added at once.
 const BATCH: usize = 256;
+/// How many passages are found by their vectors, and of how many of the best the neighbours are read.
+const MAX_NEAR: usize = 128;
+const NEAR_WITH_NEIGHBOURS: usize = 16;
+/// The share of the best meaning below which a passage that shares no word is not looked at.
+const FITTING_MEANING: f64 = 0.35;
+/// How many passages that an outage or another model left without vectors get some, when others are added.
+const FILLED: usize = 512;
+/// How many texts get their vectors before these are written.
+const EMBEDDED: usize = 64;
 
 /// Passages of past conversations in a search index, for one scope: a thread, or a user with all threads.
 #[derive(Clone)]
 pub struct PastIndex {
     index: Arc<dyn SearchIndex>,
     scope: String,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<SharedEmbedder>,
 }
 
 /// How much is shown.
@@ -75,9 +84,13 @@ impl PastIndex {
         Self { index, scope: format!("{LAYER}/{scope_key}"), embedder: None }
     }
 
-    /// Adds vectors to what is added from now on, and ranks by them too. Passages that share no word with a question, not
-    /// even a related one, and are next to none that does, are not found by their vectors either.
-    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+    /// Finds passages by their meaning too: what people and agents said gets a vector when it is added.
+    pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
+        self.sharing_embedder(SharedEmbedder::new(embedder))
+    }
+
+    /// The same with an embedder that others use too.
+    pub fn sharing_embedder(mut self, embedder: SharedEmbedder) -> Self {
         self.embedder = Some(embedder);
         self
     }
@@ -117,34 +130,59 @@ impl PastIndex {
         };
         let passages: Vec<Passage> =
             passages.into_iter().enumerate().filter(is_kept).map(|(_, passage)| passage).collect();
-        let vectors = self.vectors(passages.iter().map(|passage| passage.text.clone()).collect()).await;
-        let documents: Vec<SearchDocument> = passages
-            .iter()
-            .enumerate()
-            .map(|(at, passage)| {
-                let mut document = passage.document();
-                if let Some(vector) = vectors.get(at).and_then(|vector| embed::written(vector)) {
-                    document.metadata["vector"] = vector.into();
-                }
-                document
-            })
-            .collect();
-        let count = documents.len();
+        let count = passages.len();
         if count > 0 {
-            self.index.add(&self.scope, documents).await?;
+            self.index.add(&self.scope, passages.iter().map(Passage::document).collect()).await?;
+        }
+        if let Some(embedder) = self.embedder.as_ref().filter(|_| count > 0) {
+            let done =
+                self.add_vectors(embedder, passages.into_iter().map(|passage| (passage.key(), Some(passage)))).await?;
+            if done == count && embedder.take_missed() {
+                self.fill_vectors(FILLED).await?;
+            }
         }
         Ok(count)
     }
 
-    /// The vectors of texts; none if there is no embedder, or if it fails: words still find passages then.
-    async fn vectors(&self, texts: Vec<String>) -> Vec<Vec<f32>> {
-        let count = texts.len();
-        match &self.embedder {
-            Some(embedder) if count > 0 => {
-                embedder.embed(texts).await.ok().filter(|vectors| vectors.len() == count).unwrap_or_default()
+    /// Adds vectors to passages that have none of the embedder's model, at most so many: those that were added last come
+    /// first. Returns how many were looked at; 0 if all have one, if there is no embedder, or if it fails.
+    ///
+    /// What tools returned gets none: there is much of it, and it is found by its words and beside what was said of it.
+    ///
+    /// # Errors
+    /// The index failed. An embedder that fails is no error: words still find what it left out.
+    pub async fn fill_vectors(&self, limit: usize) -> Result<usize, SearchError> {
+        let Some(embedder) = &self.embedder else { return Ok(0) };
+        let lacking = self.index.without_vector(&self.scope, embedder.model(), limit).await?;
+        let passages = lacking.into_iter().map(|document| (document.id.clone(), Passage::of_document(&document)));
+        self.add_vectors(embedder, passages).await
+    }
+
+    /// Adds vectors to documents, and returns how many are done: not all if the embedder fails.
+    async fn add_vectors(
+        &self,
+        embedder: &SharedEmbedder,
+        documents: impl Iterator<Item = (String, Option<Passage>)>,
+    ) -> Result<usize, SearchError> {
+        let (mut said, mut others) = (Vec::new(), Vec::new());
+        for (id, passage) in documents {
+            match passage.filter(|passage| !passage.is_of_tool()) {
+                Some(passage) => said.push((id, passage.text)),
+                None => others.push((id, TextVector::none(embedder.model()))),
             }
-            _ => Vec::new(),
         }
+        let mut done = others.len();
+        if done > 0 {
+            self.index.add_vectors(&self.scope, others).await?;
+        }
+        for batch in said.chunks(EMBEDDED) {
+            let texts = batch.iter().map(|(_, text)| text.clone()).collect();
+            let Some(vectors) = embedder.vectors(texts).await else { break };
+            let vectors = batch.iter().map(|(id, _)| id.clone()).zip(vectors).collect();
+            self.index.add_vectors(&self.scope, vectors).await?;
+            done += batch.len();
+        }
+        Ok(done)
     }
 
     /// Forgets everything of the scope.
@@ -181,6 +219,16 @@ impl PastIndex {
         Ok(!self.index.get(&self.scope, &[key(thread, position)]).await?.is_empty())
     }
 
+    /// The passages of a conversation at positions, in order; those that were never added or were forgotten are left out.
+    ///
+    /// # Errors
+    /// The index failed.
+    pub async fn passages(&self, thread: &str, positions: Range<u64>) -> Result<Vec<Passage>, SearchError> {
+        let ids: Vec<String> = positions.map(|position| key(thread, position)).collect();
+        let documents = self.index.get(&self.scope, &ids).await?;
+        Ok(documents.iter().filter_map(Passage::of_document).collect())
+    }
+
     /// Returns what fits a question best.
     ///
     /// # Errors
@@ -201,10 +249,12 @@ impl PastIndex {
         let mut question = Question::new(query.text, query.now_ms);
         if query.extent == Extent::Full && self.index.count(&self.scope).await? <= MAX_FOR_MINOR {
             question = question.with_minor();
-        } else if question.is_empty() {
+        }
+        let near = self.near(query.text).await;
+        if question.is_empty() && query.extent != Extent::Full && near.hits.is_empty() {
             return Ok(Recollection::default());
         }
-        let ranked = self.ranked(&question, query.text).await?;
+        let ranked = self.ranked(&question, &near).await?;
         // A conversation that was resumed or copied has the same words again.
         let mut told = HashSet::new();
         let mut is_new = |passage: &Passage| told.insert((passage.speaker.clone(), passage.text.clone()));
@@ -224,15 +274,36 @@ impl PastIndex {
         Ok(Recollection { covers, ..shown(&question, ranked, count, &query) })
     }
 
+    /// The passages whose meaning is nearest; none if that is not known in time.
+    async fn near(&self, text: &str) -> Near {
+        let Some(embedder) = &self.embedder else { return Near::default() };
+        let Some(vector) = embedder.question(text).await else { return Near::default() };
+        let near = embedder.in_time(self.index.near(&self.scope, &vector, MAX_NEAR)).await;
+        // Words find passages all the same.
+        near.and_then(Result::ok).unwrap_or_default()
+    }
+
     /// All passages that may fit, best first.
-    async fn ranked(&self, question: &Question, text: &str) -> Result<Vec<Ranked>, SearchError> {
+    async fn ranked(&self, question: &Question, near: &Near) -> Result<Vec<Ranked>, SearchError> {
         let mut found = self.index.find(&self.scope, &question.terms, MAX_CANDIDATES).await?;
         let hits = std::mem::take(&mut found.hits);
         let mut passages: Vec<(Passage, f64)> =
             hits.iter().filter_map(|hit| Some((Passage::of_document(&hit.document)?, hit.score))).collect();
-        let known: HashSet<String> = passages.iter().map(|(passage, _)| passage.key()).collect();
+        let similar: HashMap<String, f64> =
+            near.hits.iter().map(|hit| (hit.document.id.clone(), share_of_meaning(hit.score, near))).collect();
+        let best = similar.values().copied().fold(0.0, f64::max);
+        let mut known: HashSet<String> = passages.iter().map(|(passage, _)| passage.key()).collect();
+        let by_words = passages.len();
+        for hit in
+            near.hits.iter().filter(|hit| similar[&hit.document.id] >= (best * FITTING_MEANING).max(f64::EPSILON))
+        {
+            if known.insert(hit.document.id.clone()) {
+                passages.extend(Passage::of_document(&hit.document).map(|passage| (passage, 0.0)));
+            }
+        }
         let mut around: Vec<String> = Vec::new();
-        for (passage, _) in passages.iter().take(WITH_NEIGHBOURS) {
+        let by_meaning = passages[by_words..].iter().take(NEAR_WITH_NEIGHBOURS);
+        for (passage, _) in passages[..by_words].iter().take(WITH_NEIGHBOURS).chain(by_meaning) {
             let positions = (-REACH..=REACH).filter_map(|offset| passage.position.checked_add_signed(offset));
             around.extend(positions.map(|position| key(&passage.thread, position)).filter(|id| !known.contains(id)));
         }
@@ -240,15 +311,19 @@ impl PastIndex {
         around.dedup();
         let around = self.index.get(&self.scope, &around).await?;
         passages.extend(around.iter().filter_map(|document| Some((Passage::of_document(document)?, 0.0))));
-        let mut similar = HashMap::new();
-        if let Some(vector) = self.vectors(vec![text.to_owned()]).await.first() {
-            let documents = hits.iter().map(|hit| &hit.document).chain(&around);
-            let vectors =
-                documents.filter_map(|document| Some((document.id.clone(), embed::read(&document.metadata)?)));
-            similar.extend(vectors.map(|(id, of_passage)| (id, embed::cosine(vector, &of_passage))));
-        }
         Ok(rank(question, &found, passages, &similar))
     }
+}
+
+/// How far a passage is on the way from what an average one means to what the question means: 0 to 1.
+///
+/// Cosines alone say little: with some models unrelated texts have 0.1, with others 0.7. The average is that of the other
+/// passages of the scope.
+fn share_of_meaning(cosine: f64, near: &Near) -> f64 {
+    let count = near.compared as f64;
+    let others = if near.compared > 1 { (near.mean * count - cosine) / (count - 1.0) } else { 0.0 };
+    let others = others.max(0.0);
+    if others < 1.0 { ((cosine - others) / (1.0 - others)).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 impl PastQuery<'_> {

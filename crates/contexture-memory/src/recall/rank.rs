@@ -220,6 +220,9 @@ fn add_terms(ranked: &mut [Ranked], split: Vec<Option<Split>>, vocabulary: &Voca
 }
 
 /// Adds how similar passages are by their meaning, at the scale of the best score by words.
+///
+/// The two are added as scores and not by rank: the best of a list counts for as much as it fits, so that a list in which
+/// nothing fits adds little, and what covers too little of a question can still be told from what answers it.
 fn add_similarity(ranked: &mut [Ranked], similar: &HashMap<String, f64>) {
     if similar.is_empty() {
         return;

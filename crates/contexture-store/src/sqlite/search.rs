@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_core::search::{
-    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
+    Found, Near, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, TextVector,
+    check_scope,
 };
 use contexture_text::search::{SPLITTING_VERSION, count_terms, find_text};
 use foldhash::fast::FixedState;
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::{file, runs};
+use super::{file, runs, vectors};
 
 /// Terms, documents and counts, by scope. Names are blobs, so that they are compared byte by byte and may contain NUL.
 /// The tables are created with the first use.
@@ -57,15 +58,19 @@ const CACHE_KIB: i64 = 16 * 1024;
 #[derive(Clone, Debug)]
 pub struct SqliteIndex {
     path: Arc<PathBuf>,
-    connection: Arc<Mutex<Option<Connection>>>,
+    connection: SharedConnection,
+    /// Comparing all vectors of a scope takes long, and searches by words must not wait for it.
+    comparing: SharedConnection,
 }
+
+type SharedConnection = Arc<Mutex<Option<Connection>>>;
 
 type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 impl SqliteIndex {
     /// The index in the file at `path`, which is created with the first use.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: Arc::new(path.into()), connection: Arc::default() }
+        Self { path: Arc::new(path.into()), connection: Arc::default(), comparing: Arc::default() }
     }
 
     /// The names of all scopes, in order.
@@ -112,7 +117,16 @@ impl SqliteIndex {
         doing: &'static str,
         work: impl FnOnce(&mut Connection) -> Done<T> + Send + 'static,
     ) -> Result<T, SearchError> {
-        let (path, shared) = (self.path.clone(), self.connection.clone());
+        self.with_connection(&self.connection, doing, work).await
+    }
+
+    async fn with_connection<T: Send + 'static>(
+        &self,
+        connection: &SharedConnection,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> Done<T> + Send + 'static,
+    ) -> Result<T, SearchError> {
+        let (path, shared) = (self.path.clone(), connection.clone());
         let done = tokio::task::spawn_blocking(move || -> Done<T> {
             let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
             if slot.is_none() {
@@ -134,6 +148,7 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(SCHEMA)?;
     transaction.execute_batch(runs::SCHEMA)?;
+    transaction.execute_batch(vectors::SCHEMA)?;
     let found: Option<u32> =
         transaction.query_row("SELECT version FROM search_splitting", [], |row| row.get(0)).optional()?;
     if found != Some(SPLITTING_VERSION) {
@@ -287,6 +302,7 @@ fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::
         }
     }
     transaction.prepare_cached("DELETE FROM search_documents WHERE id = ?1")?.execute([document])?;
+    vectors::remove(transaction, document)?;
     count_documents(transaction, scope, -1, -length)?;
     Ok(true)
 }
@@ -298,6 +314,7 @@ fn clear(connection: &mut Connection, scope: &str) -> Done<()> {
             "DELETE FROM search_runs WHERE term IN (SELECT id FROM search_terms WHERE scope = ?1)",
             "DELETE FROM search_terms WHERE scope = ?1",
             "DELETE FROM search_documents WHERE scope = ?1",
+            "DELETE FROM search_vectors WHERE scope = ?1",
             "DELETE FROM search_scopes WHERE id = ?1",
         ] {
             transaction.execute(statement, [id])?;
@@ -375,15 +392,38 @@ fn first_by_name(connection: &Connection, scope: i64, documents: &HashSet<i64>, 
     Ok(named.into_iter().take(count).map(|(_, document)| document).collect())
 }
 
+fn add_vectors(connection: &mut Connection, scope: &str, vectors: &[(String, TextVector)]) -> Done<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(()) };
+    for (id, vector) in vectors {
+        if let Some(document) = find_document(&transaction, scope.id, id)? {
+            vectors::add(&transaction, scope.id, document, vector)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Reads within one transaction, so from one moment.
+fn near(connection: &mut Connection, scope: &str, vector: &TextVector, limit: usize) -> Done<Near> {
+    let transaction = connection.transaction()?;
+    let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Near::default()) };
+    let (found, mean, compared) = vectors::near(&transaction, scope.id, vector, limit)?;
+    let hit = |(document, score)| Ok(SearchHit { document: read(&transaction, document)?, score });
+    Ok(Near { hits: found.into_iter().map(hit).collect::<Done<_>>()?, mean, compared })
+}
+
+fn find_document(connection: &Connection, scope: i64, id: &str) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM search_documents WHERE scope = ?1 AND name = ?2")?;
+    statement.query_row(params![scope, id.as_bytes()], |row| row.get(0)).optional()
+}
+
 fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<Vec<SearchDocument>> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };
     let mut documents = Vec::new();
     for id in ids {
-        let found: Option<i64> = transaction
-            .prepare_cached("SELECT id FROM search_documents WHERE scope = ?1 AND name = ?2")?
-            .query_row(params![scope.id, id.as_bytes()], |row| row.get(0))
-            .optional()?;
+        let found = find_document(&transaction, scope.id, id)?;
         documents.extend(found.map(|document| read(&transaction, document)).transpose()?);
     }
     Ok(documents)
@@ -449,6 +489,44 @@ impl SearchIndex for SqliteIndex {
         Box::pin(self.with("count in the search index", move |connection| {
             let scope = find_scope(connection, &scope)?;
             Ok(scope.map_or(0, |scope| usize::try_from(scope.documents).unwrap_or(usize::MAX)))
+        }))
+    }
+
+    fn add_vectors<'a>(
+        &'a self,
+        scope: &'a str,
+        added: Vec<(String, TextVector)>,
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        let scope = scope.to_owned();
+        Box::pin(
+            self.with("add vectors to the search index", move |connection| add_vectors(connection, &scope, &added)),
+        )
+    }
+
+    fn without_vector<'a>(
+        &'a self,
+        scope: &'a str,
+        model: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        let (scope, model) = (scope.to_owned(), model.to_owned());
+        Box::pin(self.with("look for vectors in the search index", move |connection| {
+            let transaction = connection.transaction()?;
+            let Some(scope) = find_scope(&transaction, &scope)? else { return Ok(Vec::new()) };
+            let lacking = vectors::lacking(&transaction, scope.id, &model, limit)?;
+            lacking.into_iter().map(|document| read(&transaction, document)).collect()
+        }))
+    }
+
+    fn near<'a>(
+        &'a self,
+        scope: &'a str,
+        vector: &'a TextVector,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Near, SearchError>> {
+        let (scope, vector) = (scope.to_owned(), vector.clone());
+        Box::pin(self.with_connection(&self.comparing, "compare vectors", move |connection| {
+            near(connection, &scope, &vector, limit)
         }))
     }
 }

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::{BoxFuture, ready};
 
 use contexture_core::search::{
-    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
+    Found, Near, Nearest, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights,
+    TextVector, check_scope,
 };
 
 use super::find_text;
@@ -31,6 +32,7 @@ struct Scope {
 struct Stored {
     document: SearchDocument,
     length: u32,
+    vector: Option<TextVector>,
 }
 
 impl MemoryIndex {
@@ -65,13 +67,13 @@ impl Scope {
         }
         self.total_length += u64::from(length);
         self.by_id.insert(document.id.clone(), number);
-        self.documents.insert(number, Stored { document, length });
+        self.documents.insert(number, Stored { document, length, vector: None });
     }
 
     /// Returns `false` if it did not exist.
     fn remove(&mut self, id: &str) -> bool {
         let Some(number) = self.by_id.remove(id) else { return false };
-        let Some(Stored { document, length }) = self.documents.remove(&number) else { return false };
+        let Some(Stored { document, length, .. }) = self.documents.remove(&number) else { return false };
         for term in count_terms(&document.text).0.into_keys() {
             if let Some(having) = self.by_term.get_mut(&term) {
                 having.remove(&number);
@@ -110,6 +112,32 @@ impl Scope {
         hits.truncate(limit);
         let hits = hits.into_iter().map(|(document, score)| SearchHit { document: document.clone(), score }).collect();
         Found { hits, documents, frequencies }
+    }
+
+    fn add_vectors(&mut self, vectors: Vec<(String, TextVector)>) {
+        for (id, vector) in vectors {
+            let stored = self.by_id.get(&id).and_then(|number| self.documents.get_mut(number));
+            if let Some(stored) = stored.filter(|stored| !stored.document.text.is_empty()) {
+                stored.vector = Some(vector);
+            }
+        }
+    }
+
+    fn without_vector(&self, model: &str, limit: usize) -> Vec<SearchDocument> {
+        let has = |stored: &Stored| stored.vector.as_ref().is_some_and(|vector| vector.model() == model);
+        let lacking = self.documents.values().rev().filter(|stored| !stored.document.text.is_empty() && !has(stored));
+        lacking.take(limit).map(|stored| stored.document.clone()).collect()
+    }
+
+    fn near(&self, vector: &TextVector, limit: usize) -> Near {
+        let mut nearest = Nearest::new(vector, limit);
+        for Stored { document, vector: own, .. } in self.documents.values() {
+            let own = own.as_ref().filter(|own| own.model() == vector.model());
+            own.into_iter().for_each(|own| nearest.add(document, own.as_bytes()));
+        }
+        let (found, mean, compared) = nearest.end();
+        let hit = |(document, score): (&SearchDocument, f64)| SearchHit { document: document.clone(), score };
+        Near { hits: found.into_iter().map(hit).collect(), mean, compared }
     }
 
     fn get(&self, ids: &[String]) -> Vec<SearchDocument> {
@@ -160,5 +188,36 @@ impl SearchIndex for MemoryIndex {
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
         Box::pin(ready(Ok(self.scopes().get(scope).map_or(0, |scope| scope.documents.len()))))
+    }
+
+    fn add_vectors<'a>(
+        &'a self,
+        scope: &'a str,
+        vectors: Vec<(String, TextVector)>,
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        if let Some(scope) = self.scopes().get_mut(scope) {
+            scope.add_vectors(vectors);
+        }
+        Box::pin(ready(Ok(())))
+    }
+
+    fn without_vector<'a>(
+        &'a self,
+        scope: &'a str,
+        model: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        let lacking = self.scopes().get(scope).map(|scope| scope.without_vector(model, limit));
+        Box::pin(ready(Ok(lacking.unwrap_or_default())))
+    }
+
+    fn near<'a>(
+        &'a self,
+        scope: &'a str,
+        vector: &'a TextVector,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Near, SearchError>> {
+        let near = self.scopes().get(scope).map(|scope| scope.near(vector, limit));
+        Box::pin(ready(Ok(near.unwrap_or_default())))
     }
 }

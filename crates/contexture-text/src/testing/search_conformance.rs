@@ -7,6 +7,7 @@ use serde_json::json;
 
 use contexture_core::search::{
     MAX_DOCUMENT_BYTES, MAX_METADATA_BYTES, MAX_SEARCH_NAME_BYTES, SearchDocument, SearchError, SearchHit, SearchIndex,
+    TextVector,
 };
 
 use crate::search::{query_terms, terms};
@@ -102,6 +103,7 @@ pub async fn search_conformance<S: SearchIndex + 'static>(open: impl AsyncFn(&st
     documents_are_found_by_their_words(open("words").await).await;
     scopes_never_meet(open("scopes").await).await;
     odd_queries_are_only_text(open("odd").await).await;
+    vectors_belong_to_their_documents(open("vectors").await).await;
     sizes_are_limited(open("sizes").await).await;
     many_documents_are_ranked_like_a_model(open("model").await).await;
 }
@@ -187,6 +189,53 @@ async fn scopes_never_meet(index: Index) {
     must("remove", index.remove("A", &["same".to_owned()]).await);
     assert_eq!(must("count", index.count("b").await), 2, "removing in a scope must not touch another");
     assert_eq!(must("count", index.count("never used").await), 0, "an unknown scope is an empty one");
+}
+
+/// An index may keep no vectors at all; one that does keeps them as told.
+async fn vectors_belong_to_their_documents(index: Index) {
+    let vector = |model: &str, numbers: [f32; 2]| TextVector::new(model, &numbers).expect("it has a direction");
+    let named = |id: &str, vector: TextVector| (id.to_owned(), vector);
+    let texts = [("1", "one"), ("2", "two"), ("3", "three"), ("4", ""), ("5", "five")];
+    let documents = || texts.iter().map(|(id, text)| SearchDocument::new(*id, *text)).collect();
+    for scope in ["s", "other"] {
+        must("add", index.add(scope, documents()).await);
+    }
+    let vectors = vec![
+        named("1", vector("m", [1.0, 0.0])),
+        named("2", vector("m", [1.0, 1.0])),
+        named("3", vector("n", [1.0, 0.0])),
+        named("4", vector("m", [1.0, 0.0])),
+        named("5", TextVector::none("m")),
+        named("missing", vector("m", [1.0, 0.0])),
+    ];
+    must("add vectors", index.add_vectors("s", vectors).await);
+    let wanted = vector("m", [0.9, 0.1]);
+    let near = must("near", index.near("s", &wanted, 9).await);
+    if near.compared == 0 {
+        return;
+    }
+    let ids = |hits: &[SearchHit]| hits.iter().map(|hit| hit.document.id.clone()).collect::<Vec<_>>();
+    assert_eq!((ids(&near.hits), near.compared), (vec!["1".to_owned(), "2".to_owned()], 2), "only those of the model");
+    let mean = near.hits.iter().map(|hit| hit.score).sum::<f64>() / 2.0;
+    assert!(near.hits[0].score > 0.99 && near.hits[1].score < 0.9 && (near.mean - mean).abs() < 1e-9, "cosines");
+    assert_eq!(ids(&must("near", index.near("s", &wanted, 1).await).hits), ["1"], "the limit");
+    assert_eq!(must("near", index.near("other", &wanted, 9).await).compared, 0, "scopes never meet");
+    let lacking = async |model: &str, limit: usize| {
+        let found = must("without vector", index.without_vector("s", model, limit).await);
+        found.into_iter().map(|document| document.id).collect::<Vec<_>>()
+    };
+    assert_eq!(lacking("m", 9).await, ["3"], "an empty text needs none, and an empty vector is one");
+    assert_eq!(lacking("n", 2).await, ["5", "2"], "the last come first, at most the limit");
+    // Another model's vector takes the place, and what is replaced or removed has none.
+    must("add vectors", index.add_vectors("s", vec![named("1", vector("n", [0.0, 1.0]))]).await);
+    must("add", index.add("s", vec![SearchDocument::new("2", "two again")]).await);
+    assert_eq!(must("near", index.near("s", &wanted, 9).await).compared, 0, "replaced");
+    must("remove", index.remove("s", &["1".to_owned()]).await);
+    must("add", index.add("s", vec![SearchDocument::new("1", "one")]).await);
+    assert_eq!(must("near", index.near("s", &vector("n", [1.0, 0.0]), 9).await).compared, 1, "removed");
+    must("clear", index.clear("s").await);
+    must("add", index.add("s", documents()).await);
+    assert_eq!(must("near", index.near("s", &vector("n", [1.0, 0.0]), 9).await).compared, 0, "cleared");
 }
 
 async fn odd_queries_are_only_text(index: Index) {

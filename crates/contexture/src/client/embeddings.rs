@@ -77,6 +77,10 @@ impl Embeddings {
 }
 
 impl Embedder for Embeddings {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, BoxError>> {
         Box::pin(async move {
             let mut vectors = Vec::new();

@@ -4,6 +4,7 @@
 mod agent;
 #[cfg(all(unix, feature = "sqlite"))]
 mod kills;
+mod learning;
 mod provider;
 #[cfg(all(unix, feature = "sqlite"))]
 mod secrets;

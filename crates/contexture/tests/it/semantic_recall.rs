@@ -337,6 +337,10 @@ fn long_items_are_shown_in_excerpts() {
 struct Animals;
 
 impl Embedder for Animals {
+    fn model(&self) -> &str {
+        "animals"
+    }
+
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
         let about = |text: &String| match text.contains("okapi") || text.contains("animal") {
             true => vec![1.0, 0.1],
@@ -351,6 +355,10 @@ impl Embedder for Animals {
 struct Down;
 
 impl Embedder for Down {
+    fn model(&self) -> &str {
+        "animals"
+    }
+
     fn embed(&self, _: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
         Box::pin(async { Err("no connection".into()) })
     }
@@ -368,6 +376,97 @@ fn with_an_embedder_meaning_counts_and_without_its_answer_words_do() {
             let best = found.shown.iter().max_by(|one, other| one.score.total_cmp(&other.score)).unwrap();
             assert!(expected.is_none_or(|expected| best.passage.position == expected));
         }
+    });
+}
+
+/// An embedder with a table of meanings, a number of answers, and what it was asked.
+struct Meanings {
+    model: &'static str,
+    is_up: std::sync::atomic::AtomicBool,
+    asked: std::sync::Mutex<Vec<String>>,
+}
+
+impl Meanings {
+    fn new(model: &'static str) -> Arc<Self> {
+        Arc::new(Self { model, is_up: true.into(), asked: std::sync::Mutex::default() })
+    }
+}
+
+impl Embedder for Meanings {
+    fn model(&self) -> &str {
+        self.model
+    }
+
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
+        const MEANINGS: [&[&str]; 3] = [&["okapi", "zoo"], &["violin", "instrument"], &["flat", "lives"]];
+        let about = |text: &String| {
+            let has = |words: &[&str]| if words.iter().any(|word| text.contains(word)) { 6.0 } else { 0.0 };
+            std::iter::once(1.0).chain(MEANINGS.into_iter().map(has)).chain(noise(text)).collect()
+        };
+        let vectors = texts.iter().map(about).collect();
+        self.asked.lock().unwrap().extend(texts);
+        let is_up = self.is_up.load(std::sync::atomic::Ordering::Relaxed);
+        Box::pin(async move { if is_up { Ok(vectors) } else { Err("no connection".into()) } })
+    }
+}
+
+/// A direction that says nothing about a text, and is another for every text.
+fn noise(text: &str) -> impl Iterator<Item = f32> {
+    let start = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let next = |hash: &u64| Some(hash.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    std::iter::successors(Some(start), next).take(64).map(|hash| if hash >> 63 == 0 { 0.35 } else { -0.35 })
+}
+
+#[test]
+fn what_shares_no_word_is_found_by_its_meaning() {
+    wait(async {
+        let mut passages = vec![said(0, "user", "An okapi came close."), said(9, "tool", "read_file {}\nan okapi")];
+        passages.extend((20..60).map(|at| said(at, "user", &format!("Something about matter {at}."))));
+        let index: Arc<dyn SearchIndex> = Arc::new(MemoryIndex::new());
+        let embedder = Meanings::new("m");
+        let past = PastIndex::new(index.clone(), "thread:t").with_embedder(embedder.clone());
+        past.add(passages).await.unwrap();
+        assert!(!embedder.asked.lock().unwrap().iter().any(|text| text.contains("read_file")), "tools get no vectors");
+        for extent in [Extent::Fitting, Extent::Full, Extent::Covering(60)] {
+            let found = past.search(query("zoo visitors?", extent)).await.unwrap();
+            let best = found.shown.iter().max_by(|one, other| one.score.total_cmp(&other.score)).unwrap();
+            assert_eq!(best.passage.position, 0, "{}", found.text);
+        }
+        for text in ["violin lessons?", "Berlin"] {
+            let found = past.search(query(text, Extent::Covering(60))).await.unwrap();
+            assert_eq!(found.text, "", "what is near nothing finds nothing: {text}");
+        }
+        // Words alone, and vectors of another model.
+        let words = PastIndex::new(index.clone(), "thread:t");
+        assert_eq!(words.search(query("zoo visitors?", Extent::Full)).await.unwrap().text, "");
+        let other = PastIndex::new(index, "thread:t").with_embedder(Meanings::new("n"));
+        assert_eq!(other.search(query("zoo visitors?", Extent::Full)).await.unwrap().text, "");
+        assert_eq!(other.fill_vectors(1_000).await.unwrap(), 42);
+        assert_eq!(other.fill_vectors(1_000).await.unwrap(), 0);
+        assert!(other.search(query("zoo visitors?", Extent::Full)).await.unwrap().text.contains("okapi"));
+    });
+}
+
+#[test]
+fn an_outage_of_the_embedder_is_made_up_for() {
+    wait(async {
+        let embedder = Meanings::new("m");
+        let set_up = |is_up: bool| embedder.is_up.store(is_up, std::sync::atomic::Ordering::Relaxed);
+        let index: Arc<dyn SearchIndex> = Arc::new(MemoryIndex::new());
+        let down = contexture::recall::SharedEmbedder::new(embedder.clone());
+        set_up(false);
+        let past = PastIndex::new(index.clone(), "thread:t").sharing_embedder(down.clone());
+        past.add(vec![said(0, "user", "An okapi came close.")]).await.unwrap();
+        assert_eq!(past.search(query("okapi", Extent::Full)).await.unwrap().shown.len(), 1, "by its word");
+        assert_eq!(embedder.asked.lock().unwrap().len(), 1, "one that failed is left alone for a while");
+        assert_eq!(down.new_trouble().as_deref(), Some("no connection"));
+        assert_eq!((down.new_trouble(), down.trouble().as_deref()), (None, Some("no connection")), "told once");
+        set_up(true);
+        let past = PastIndex::new(index, "thread:t").with_embedder(embedder.clone());
+        past.add(vec![said(50, "user", "Something else.")]).await.unwrap();
+        assert!(past.search(query("zoo visitors?", Extent::Full)).await.unwrap().text.contains("okapi"));
     });
 }
 

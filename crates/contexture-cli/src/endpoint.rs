@@ -35,26 +35,26 @@ const OLLAMA: &str = "127.0.0.1:11434";
 
 /// What is known about the model that is wanted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    pub(super) url: Option<String>,
-    pub(super) format: Option<ModelFormat>,
-    pub(super) model: Option<String>,
+pub(crate) struct Wanted {
+    pub(crate) url: Option<String>,
+    pub(crate) format: Option<ModelFormat>,
+    pub(crate) model: Option<String>,
     /// The variable with the key.
-    pub(super) key_env: Option<String>,
+    pub(crate) key_env: Option<String>,
     /// The key of the configuration.
-    pub(super) key: Option<ApiKey>,
+    pub(crate) key: Option<ApiKey>,
 }
 
 /// A model that is talked to.
-pub(super) struct Endpoint {
-    pub(super) client: Client,
+pub(crate) struct Endpoint {
+    pub(crate) client: Client,
     /// The variables that keys came from, which commands that the model runs must not see.
-    pub(super) key_variables: Vec<String>,
+    pub(crate) key_variables: Vec<String>,
 }
 
 /// The client of a model: of the address that was named, or of the provider whose key is in the environment, or of
 /// Ollama.
-pub(super) async fn find(wanted: &Wanted) -> Result<Endpoint, Failure> {
+pub(crate) async fn find(wanted: &Wanted) -> Result<Endpoint, Failure> {
     let client = client(wanted).await?;
     let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, GEMINI_KEY, CONFIG_KEY]);
     Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect() })
@@ -81,6 +81,15 @@ async fn client(wanted: &Wanted) -> Result<Client, Failure> {
     }
 }
 
+/// The client of the model that `[memory.model]` names.
+///
+/// # Errors
+/// Something of it is missing or cannot be used.
+pub(crate) fn memory_client(wanted: &Wanted) -> Result<Client, Failure> {
+    let section = "check the section [memory.model] of the configuration";
+    named(wanted)?.build().map_err(|error| Failure::usage(error.to_string()).hint(section))
+}
+
 /// The key in a variable, if it has one.
 fn key_in(name: &str) -> Option<ApiKey> {
     variable(name).filter(|text| !text.trim().is_empty()).map(ApiKey::new)
@@ -105,7 +114,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
         (Some(model), _) => model.clone(),
         (None, None) => usual.to_owned(),
         (None, Some(_)) => {
-            return Err(Failure::usage("an address without the name of a model").hint("add `--model NAME`"));
+            return Err(Failure::usage("an address without the name of a model").hint("name the model too"));
         }
     };
     let client = Client::builder(wire, wanted.url.as_deref().unwrap_or(home), model);
