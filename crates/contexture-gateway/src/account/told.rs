@@ -306,10 +306,8 @@ fn times(count: usize) -> String {
 
 /// Dollars to the cent, or to two digits where that would be nothing.
 fn dollars(amount: f64) -> String {
-    match amount {
-        amount if amount >= 0.095 || amount == 0.0 => format!("${amount:.2}"),
-        amount => format!("${amount:.4}"),
-    }
+    let is_tiny = amount > 0.0 && amount < 0.095;
+    if is_tiny { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 fn tokens(billed: f64) -> String {
