@@ -6,7 +6,6 @@ mod agents;
 pub(crate) mod place;
 mod keys;
 mod flags;
-mod print;
 mod compared;
 mod words;
 mod roots;
@@ -27,3 +26,5 @@ mod for_parent;
 pub mod serve;
 pub mod show;
 pub mod status;
+
+use contexture_gateway::account::receipt_text as print;

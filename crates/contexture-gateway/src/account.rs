@@ -6,6 +6,7 @@ pub mod record;
 pub mod receipt;
 pub mod cap;
 pub mod signals;
+pub mod receipt_text;
 pub mod compare;
 pub(crate) mod harm;
 pub(crate) mod spending;

@@ -1,15 +1,14 @@
 //! Receipts as people read them.
 
-use contexture_gateway::Receipt;
-use contexture_gateway::account::cap::{CapAmounts, CapUse, Spent};
-use contexture_gateway::account::receipt::ModelNote;
-use contexture_gateway::account::signals::SignalCounts;
+use super::cap::{CapAmounts, CapUse, Spent};
+use super::receipt::{ModelNote, Receipt};
+use super::signals::SignalCounts;
 
 /// Most requests that are named because they could not be written.
 const MOST_NAMED: usize = 10;
 
 /// A receipt of some lines; without requests it says that nothing was seen.
-pub(super) fn receipt(receipt: &Receipt, is_watching: bool) -> String {
+pub fn receipt(receipt: &Receipt, is_watching: bool) -> String {
     if receipt.requests == 0 {
         return "contexture: no request was seen: nothing passed through the gateway\n".to_owned();
     }
@@ -130,7 +129,7 @@ fn cap(cap: &CapUse) -> Vec<String> {
 }
 
 /// What is used of a cap, in words.
-pub(super) fn used(cap: &CapAmounts, spent: &Spent) -> String {
+pub fn used(cap: &CapAmounts, spent: &Spent) -> String {
     let guessed = if spent.is_guessed { " by guessed prices" } else { "" };
     let dollars = cap.dollars.map(|cap| format!("${:.2} of ${cap:.2}{guessed}", spent.dollars));
     let tokens = cap.tokens.map(|cap| format!("{} of {} tokens", thousands(spent.tokens), thousands(cap)));
@@ -271,13 +270,13 @@ fn ms(us: u64) -> String {
 }
 
 /// What is saved, as a share of pass-through's bill, in words.
-pub(super) fn less_or_more(share: f64) -> String {
+pub fn less_or_more(share: f64) -> String {
     // What rounds to nothing is not called more.
     if share > -0.005 { format!("{} less", percent(share.max(0.0))) } else { format!("{} more", percent(-share)) }
 }
 
 /// A number in groups of three digits.
-pub(super) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
