@@ -7,7 +7,6 @@ mod stdio;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use clap::Args;
 use contexture::bpe::Bpe;
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::gateway::place::existing_store;
 use crate::memory::embedder::{configured_embedder, tell_trouble};
+use crate::memory::now_ms;
 use crate::memory::own::{current_project, memory_path, open_memory};
 use offered::{MEMORY_PREFIX, REMEMBER, SEARCH, SHOW};
 
@@ -213,12 +213,6 @@ impl Server {
         };
         Ok(told.into())
     }
-}
-
-/// Milliseconds since 1970.
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The last cause of an error: what the tool itself says.

@@ -23,6 +23,7 @@ mod add;
 mod contained;
 
 use clap::{Args, Subcommand};
+pub(crate) use whose::now_ms;
 
 use crate::failure::Failure;
 use crate::terminal::Screen;

@@ -39,6 +39,9 @@ const SHARED_SHARE: f64 = 0.34;
 const MAX_WITH_OTHERS: usize = 4;
 const MAX_BESIDE: usize = 4;
 
+/// So many passages are looked at for vectors at once.
+const VECTORS_AT_ONCE: usize = 2_048;
+
 /// Whose memory it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryOwner {
@@ -173,6 +176,30 @@ impl PersonalMemory {
             }
         }
         Ok(new)
+    }
+
+    /// Adds vectors to the passages of owners that have none of the embedder's model, as [`PastIndex::fill_vectors`] does.
+    /// `told` hears how many were looked at so far.
+    ///
+    /// # Errors
+    /// The index failed.
+    pub async fn fill_vectors(
+        &self,
+        owners: &[MemoryOwner],
+        mut told: impl FnMut(usize),
+    ) -> Result<usize, SearchError> {
+        let mut done = 0;
+        for owner in owners {
+            let past = self.past(owner);
+            loop {
+                told(done);
+                match past.fill_vectors(VECTORS_AT_ONCE).await? {
+                    0 => break,
+                    count => done += count,
+                }
+            }
+        }
+        Ok(done)
     }
 
     /// What finds passages by their meaning.

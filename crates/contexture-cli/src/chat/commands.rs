@@ -1,7 +1,6 @@
 //! The commands of a conversation: `/help`, `/context`, `/files` and so on.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use contexture::decision::{Action, Decision};
 use contexture::error::{Error, FunctionError};
@@ -26,6 +25,7 @@ use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
 use crate::harmless::{on_one_line, written_out};
+use crate::memory::now_ms;
 use crate::settings::keys;
 use crate::table::{Align, TextTable};
 use crate::terminal::Screen;
@@ -267,11 +267,6 @@ async fn facts(session: &Session) -> Result<String, String> {
         }
     }
     Ok(lines)
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn notes(session: &Session) -> String {

@@ -28,9 +28,6 @@ use crate::terminal::Screen;
 const MAX_WAITING: usize = 4_096;
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
-/// So many passages are looked at for vectors at once.
-const VECTORS_AT_ONCE: usize = 2_048;
-
 /// The last passages of a session that may still change when it goes on: an output that had not come yet.
 const UNSETTLED: usize = 16;
 
@@ -116,23 +113,12 @@ fn add_vectors(
 ) -> Result<usize, Failure> {
     let memory = opened.memory.clone().with_embedder(embedder.clone());
     let mut line = ProgressLine::new();
-    runtime
-        .block_on(async {
-            let mut done = 0;
-            for owner in SqliteIndex::new(path).scopes().await?.iter().filter_map(|scope| MemoryOwner::of_scope(scope))
-            {
-                let past = memory.past(&owner);
-                loop {
-                    line.show(&format!("making vectors of passages: {done}"));
-                    match past.fill_vectors(VECTORS_AT_ONCE).await? {
-                        0 => break,
-                        count => done += count,
-                    }
-                }
-            }
-            Ok(done)
-        })
-        .map_err(|error: SearchError| Failure::of(&error))
+    let filled = async {
+        let scopes = SqliteIndex::new(path).scopes().await?;
+        let owners: Vec<MemoryOwner> = scopes.iter().filter_map(|scope| MemoryOwner::of_scope(scope)).collect();
+        memory.fill_vectors(&owners, |done| line.show(&format!("making vectors of passages: {done}"))).await
+    };
+    runtime.block_on(filled).map_err(|error: SearchError| Failure::of(&error))
 }
 
 /// The sessions to look at.

@@ -211,7 +211,7 @@ pub(super) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<
 }
 
 /// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
