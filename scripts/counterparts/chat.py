@@ -55,7 +55,7 @@ def started():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen([*SERVER[1:], "http", str(port)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*SERVER[1:], "http", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     atexit.register(process.kill)
     until = time.monotonic() + 30
     while time.monotonic() < until:

@@ -2,7 +2,7 @@
 //! output.
 
 mod editor_call;
-mod editor_files;
+pub(super) mod editor_files;
 mod relay;
 mod updates;
 
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::lines::{Line, next_line};
 use crate::settings::keys::McpEntry;
 use editor_call::Editor;
-pub(super) use editor_files::EditorFiles;
+use editor_files::EditorFiles;
 
 /// The version of the protocol.
 const VERSION: u64 = 1;

@@ -18,7 +18,7 @@ use contexture::tools::{
 use contexture_inspect::InspectServer;
 use tokio::sync::mpsc;
 
-use super::acp::EditorFiles;
+use super::acp::editor_files::EditorFiles;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Gate, Permission};
 use super::happening::{Happening, Tail, observer};

@@ -351,7 +351,9 @@ fn two_values(row: &SettingRow) -> [String; 2] {
                 _ => "",
             };
             let entry = |second: &str| format!("[{{ name = \"x\", {second}{rest} }}]");
-            match fields.iter().find(|field| field.is_required && field.name != "name") {
+            // A server is a program or an address, so neither is required.
+            let is_needed = |field: &&Field| field.is_required || field.name == "command";
+            match fields.iter().filter(is_needed).find(|field| field.name != "name") {
                 Some(Field { name, kind: ValueKind::Choice(choices), .. }) => {
                     [0, 1].map(|index| entry(&format!("{name} = \"{}\"", choices[index].name)))
                 }

@@ -6,6 +6,7 @@ mod error;
 mod hello;
 #[cfg(feature = "client")]
 mod http;
+mod incoming;
 mod lines;
 mod result;
 

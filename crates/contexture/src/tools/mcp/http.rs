@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::connection::Incoming;
+use super::incoming::Incoming;
 use super::lines::MAX_BYTES;
 use crate::wire::EventParser;
 
