@@ -18,6 +18,7 @@ mod export;
 mod pass;
 mod answer;
 mod routes;
+mod own_file;
 mod page;
 mod address_file;
 mod server;
@@ -31,6 +32,7 @@ pub use address_file::running_inspector;
 pub use archive::{
     ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket, check_archive_file, copy_archive_file, is_archive,
 };
+pub use own_file::OwnFile;
 pub use server::{InspectServer, Inspector};
 pub use spoken::title_of;
 pub use watching::{ARCHIVE_NAME, inspector_of_gateway};
