@@ -1,8 +1,8 @@
 //! Time to the first byte of a response through the gateway, compared with a plain proxy in the same run:
 //! `cargo bench -p contexture-bench --bench overhead`.
 //!
-//! Bodies of three sizes at 1, 10 and 100 streams. Each stream is a conversation that grows, and sends each request
-//! through the proxy and through the gateway, one after the other. Requests with a fold are reported apart: they wait
+//! Bodies of three sizes at 1, 10 and 100 streams. Each stream has conversations that grow by half, one after the other,
+//! and sends each request through the proxy and through the gateway. Requests with a fold are reported apart: they wait
 //! for a commit that is synced.
 
 use std::collections::HashMap;
@@ -118,8 +118,11 @@ async fn measure(plain: &str, upstream: &str, size: (usize, usize), streams: usi
     let (mut usual, mut folds): (Vec<Pair>, Vec<Pair>) = (Vec::new(), Vec::new());
     for (stream, times) in times.into_iter().enumerate() {
         let folded = folded.remove(&model(stream)).unwrap_or_default();
-        // The first request creates the conversation.
-        for (n, pair) in times.into_iter().enumerate().skip(1) {
+        for (n, pair) in times.into_iter().enumerate() {
+            // The first request creates the conversation.
+            if n.is_multiple_of(requests_of(size.1)) {
+                continue;
+            }
             if folded.get(n).copied().unwrap_or(false) { folds.push(pair) } else { usual.push(pair) }
         }
     }
@@ -136,9 +139,13 @@ async fn one_stream(
     requests: usize,
 ) -> Vec<Pair> {
     let client = reqwest::Client::new();
-    let mut all: Vec<Value> = (0..=messages).map(|at| message(stream, at, bytes / messages)).collect();
+    let mut all: Vec<Value> = Vec::new();
     let mut times = Vec::new();
     for n in 0..=requests {
+        if n.is_multiple_of(requests_of(messages)) {
+            all = (0..=messages).map(|at| message(stream, at, bytes / messages)).collect();
+            all[0] = json!({"role": "user", "content": format!("please begin with {stream}, part {n}")});
+        }
         let body = bytes::Bytes::from(body(&model(stream), &all));
         // Which one is first changes, so that none finds what the other has warmed.
         let (one, two) = match n % 2 {
@@ -156,6 +163,11 @@ async fn one_stream(
         all.extend((at..at + 2).map(|at| message(stream, at, bytes / messages)));
     }
     times
+}
+
+/// How many requests a conversation has: each adds two messages, until it has grown by half.
+fn requests_of(messages: usize) -> usize {
+    messages / 4
 }
 
 async fn first_byte(client: &reqwest::Client, url: &str, body: bytes::Bytes) -> Duration {

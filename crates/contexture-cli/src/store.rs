@@ -10,8 +10,8 @@ use contexture::host::UuidIds;
 use contexture::id::IdSource;
 use contexture::store::{self, Checked, Copied, OpenError, Place, SqliteStore};
 use contexture_core::percent::{encoded, is_unreserved};
-use contexture_gateway::{CheckedFile, is_store};
-use contexture_inspect::is_archive;
+use contexture_gateway::CheckedFile;
+use contexture_inspect::OwnFile;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -68,8 +68,12 @@ enum Work {
 pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     match &command.work {
-        Work::Copy { from, to, json } if let Some((own, from)) = OwnFile::at(from) => own.copy(from, to, *json),
-        Work::Check { store, json } if let Some((own, path)) = OwnFile::at(store) => own.check(path, *json),
+        Work::Copy { from: Place::File(from), to, json } if let Some(own) = OwnFile::at(from) => {
+            copy_own(own, from, to, *json)
+        }
+        Work::Check { store: Place::File(path), json } if let Some(own) = OwnFile::at(path) => {
+            told_of_file("checked", own, &own.check(path).map_err(|error| Failure::of(&error))?, path, *json)
+        }
         Work::Copy { from, to, json } => {
             let mut line = ProgressLine::new();
             let copied = runtime.block_on(store::copy(from, to, &mut |at| {
@@ -96,82 +100,40 @@ pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
     }
 }
 
-/// Files that are copied and checked as a whole.
-#[derive(Clone, Copy)]
-enum OwnFile {
-    Gateway,
-    Inspector,
+/// Copies the file of the gateway or of its inspector.
+fn copy_own(own: OwnFile, from: &Path, to: &Place, json: bool) -> Result<(), Failure> {
+    let Place::File(to) = to else {
+        let (from, whose) = (from.display(), own.whose());
+        return Err(Failure::work(format!("`{from}` is a file of the {whose}, which is copied into a file only"))
+            .hint("a gateway with a database begins with an empty one: contexture serve --store postgres://…"));
+    };
+    let copied = own.copy(from, to).map_err(|error| Failure::of(&error))?;
+    told_of_file("copied", own, &copied, to, json)
 }
 
-impl OwnFile {
-    /// Which of them a place is, if it is one, and its path.
-    fn at(place: &Place) -> Option<(Self, &Path)> {
-        let Place::File(path) = place else { return None };
-        let own = match path {
-            path if is_store(path) => Self::Gateway,
-            path if is_archive(path) => Self::Inspector,
-            _ => return None,
-        };
-        Some((own, path))
-    }
-
-    /// Whose file it is, and what happens to one that is damaged.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Gateway => {
-                ("gateway", "a gateway that starts with it puts it aside and begins a new one; nothing was changed")
-            }
-            Self::Inspector => {
-                ("inspector", "it only has what the page shows, and can be deleted; nothing was changed")
-            }
+/// Prints what is in the file of the gateway or of its inspector, and fails if something is damaged.
+fn told_of_file(done: &str, own: OwnFile, checked: &CheckedFile, path: &Path, json: bool) -> Result<(), Failure> {
+    let mut text = match json {
+        true => serde_json::to_string(checked).unwrap_or_default(),
+        false => {
+            let (conversations, requests) = (checked.conversations as usize, checked.requests as usize);
+            let mut lines = vec![format!(
+                "{done} {} and {} of the {}",
+                counted(conversations, "conversation"),
+                counted(requests, "request"),
+                own.whose()
+            )];
+            lines.extend(checked.findings.iter().map(|finding| format!("damaged: {finding}")));
+            lines.join("\n")
         }
-    }
-
-    fn copy(self, from: &Path, to: &Place, json: bool) -> Result<(), Failure> {
-        let Place::File(to) = to else {
-            let whose = self.words().0;
-            let why = format!("`{}` is a file of the {whose}, which is copied into a file only", from.display());
-            return Err(Failure::work(why)
-                .hint("a gateway with a database begins with an empty one: contexture serve --store postgres://…"));
-        };
-        let copied = match self {
-            Self::Gateway => contexture_gateway::copy_store_file(from, to),
-            Self::Inspector => contexture_inspect::copy_archive_file(from, to),
-        };
-        self.tell("copied", &copied.map_err(|error| Failure::of(&error))?, to, json)
-    }
-
-    fn check(self, path: &Path, json: bool) -> Result<(), Failure> {
-        let checked = match self {
-            Self::Gateway => contexture_gateway::check_store_file(path),
-            Self::Inspector => contexture_inspect::check_archive_file(path),
-        };
-        self.tell("checked", &checked.map_err(|error| Failure::of(&error))?, path, json)
-    }
-
-    /// Prints what is in a file, and fails if something is damaged.
-    fn tell(self, done: &str, checked: &CheckedFile, path: &Path, json: bool) -> Result<(), Failure> {
-        let (whose, hint) = self.words();
-        let mut text = match json {
-            true => serde_json::to_string(checked).unwrap_or_default(),
-            false => {
-                let (conversations, requests) = (checked.conversations as usize, checked.requests as usize);
-                let mut lines = vec![format!(
-                    "{done} {} and {} of the {whose}",
-                    counted(conversations, "conversation"),
-                    counted(requests, "request")
-                )];
-                lines.extend(checked.findings.iter().map(|finding| format!("damaged: {finding}")));
-                lines.join("\n")
-            }
-        };
-        text.push('\n');
-        io::stdout().write_all(text.as_bytes())?;
-        match checked.findings.len() {
-            0 => Ok(()),
-            count => {
-                Err(Failure::work(format!("{} in `{}`", counted(count, "damaged place"), path.display())).hint(hint))
-            }
+    };
+    text.push('\n');
+    io::stdout().write_all(text.as_bytes())?;
+    match checked.findings.len() {
+        0 => Ok(()),
+        count => {
+            Err(Failure::work(format!("{} in `{}`", counted(count, "damaged place"), path.display()))
+                .hint(own.advice()))
         }
     }
 }

@@ -199,9 +199,9 @@ impl Places {
             return true;
         }
         let normal = &*folded(normal);
-        let ends = normal.match_indices('/').map(|(at, _)| at).chain([normal.len()]);
+        let mut ends = normal.match_indices('/').map(|(at, _)| at).chain([normal.len()]);
         let is_in = match is_absolute(normal) {
-            true => ends.into_iter().any(|end| self.absolute.contains(&normal[..end])),
+            true => ends.any(|end| self.absolute.contains(&normal[..end])),
             // The file may be anywhere.
             false => !self.absolute.is_empty(),
         };
@@ -391,7 +391,7 @@ impl Known {
 }
 
 #[cfg(test)]
-mod places_tests {
+mod tests {
     use super::*;
 
     #[test]

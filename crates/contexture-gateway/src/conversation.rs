@@ -97,14 +97,19 @@ impl Conversation {
     }
 
     /// Replaces its folder with a snapshot, from which it is restored when needed, and frees what else can be read again.
-    pub fn evict_folder(&self) {
-        let folder = self.folder.try_lock().ok().and_then(|mut folder| folder.take());
+    ///
+    /// Returns whether it did: while a decision is made it is needed.
+    pub fn evict_folder(&self) -> bool {
+        let Ok(mut held) = self.folder.try_lock() else { return false };
+        let folder = held.take();
+        drop(held);
         if let Some(snapshot) = folder.and_then(|folder| folder.snapshot()) {
             self.state().decisions_mut().set_snapshot(snapshot);
         }
         if let Ok(mut signals) = self.signals.try_lock() {
             signals.rest();
         }
+        true
     }
 
     /// Takes a snapshot of the folder if nothing else is using it and enough has happened since the last one. Returns

@@ -17,6 +17,7 @@ mod export;
 mod pass;
 mod answer;
 mod routes;
+mod own_file;
 mod page;
 mod address_file;
 mod server;
@@ -30,5 +31,6 @@ pub use address_file::running_inspector;
 pub use archive::{
     ASIDE, AnnouncedRecording, Archive, ArchivedRequest, Ticket, check_archive_file, copy_archive_file, is_archive,
 };
+pub use own_file::OwnFile;
 pub use server::{InspectServer, Inspector};
 pub use watching::{ARCHIVE_NAME, inspector_of_gateway};

@@ -302,7 +302,11 @@ async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest, received: Ins
     let progress = Arc::new(Progress::new(received + own_work));
     let mut deciding = tokio::task::spawn_blocking({
         let (shared, progress, incoming) = (shared.clone(), progress.clone(), incoming.clone());
-        move || shared.decider.decide(&incoming, &progress)
+        move || {
+            let prepared = shared.decider.decide(&incoming, &progress);
+            shared.decider.settle();
+            prepared
+        }
     });
     let until = tokio::time::Instant::from_std(received + own_work.mul_f64(DECIDING));
     let in_time = match tokio::time::timeout_at(until, &mut deciding).await {

@@ -470,6 +470,11 @@ impl Decider {
         (self.options.holdout > 0.0 || is_held_out).then_some(is_held_out)
     }
 
+    /// Evicts folders that were in use when their turn came.
+    pub fn settle(&self) {
+        self.index.settle();
+    }
+
     /// How long a request waits for a store that others share; `None` if it is not shared.
     pub fn patience(&self) -> Option<Duration> {
         self.keeper.patience()

@@ -31,6 +31,8 @@ pub(super) struct Held {
     by_id: HashMap<Arc<str>, Used>,
     /// Those whose folders may be in memory, each with the size of its request, least recently used first.
     folders: VecDeque<(Arc<Conversation>, usize)>,
+    /// Those whose folders were in use when they were to be evicted.
+    leaving: Vec<Arc<Conversation>>,
     uses: u64,
 }
 
@@ -92,6 +94,7 @@ impl Held {
             used.at = self.uses;
         }
         self.folders.retain(|(other, _)| !Arc::ptr_eq(other, conversation));
+        self.leaving.retain(|other| !Arc::ptr_eq(other, conversation));
         self.folders.push_back((conversation.clone(), bytes));
         let mut evicted = Vec::new();
         let mut total: usize = self.folders.iter().map(|(_, bytes)| bytes).sum();
@@ -104,6 +107,16 @@ impl Held {
             self.evict();
         }
         evicted
+    }
+
+    /// Notes that the folders of conversations are still in use.
+    pub(super) fn keep_leaving(&mut self, conversations: Vec<Arc<Conversation>>) {
+        self.leaving.extend(conversations);
+    }
+
+    /// Takes the conversations whose folders are to be evicted as soon as they are not in use.
+    pub(super) fn take_leaving(&mut self) -> Vec<Arc<Conversation>> {
+        std::mem::take(&mut self.leaving)
     }
 
     /// Removes the least recently used conversations if there are too many, or if they are too large.

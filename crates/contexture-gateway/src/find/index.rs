@@ -268,8 +268,20 @@ impl ConversationIndex {
     /// Marks a conversation as used, and evicts the least recently used ones. `bytes` is the size of its request.
     fn touch(&self, conversation: &Arc<Conversation>, bytes: usize) {
         let evicted = self.lock().touch(conversation, bytes);
-        for conversation in evicted {
-            conversation.evict_folder();
+        self.evict_folders(evicted);
+    }
+
+    /// Evicts folders that were in use when their turn came. Called when a decision has been made, which may have taken
+    /// longer than its request.
+    pub fn settle(&self) {
+        let leaving = self.lock().take_leaving();
+        self.evict_folders(leaving);
+    }
+
+    fn evict_folders(&self, conversations: Vec<Arc<Conversation>>) {
+        let in_use: Vec<_> = conversations.into_iter().filter(|conversation| !conversation.evict_folder()).collect();
+        if !in_use.is_empty() {
+            self.lock().keep_leaving(in_use);
         }
     }
 }
