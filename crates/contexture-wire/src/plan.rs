@@ -152,11 +152,11 @@ impl Plan {
         }
     }
 
-    /// Whether anything of a message is sent as it came.
+    /// Whether anything of a message is sent.
     pub fn shows(&self, message: usize) -> bool {
         let shows = |segment: &Segment| match segment {
             Segment::Keep(kept) => kept.contains(&message),
-            Segment::Part { message: own, units } => *own == message && units.iter().any(|unit| unit.text.is_none()),
+            Segment::Part { message: own, .. } => *own == message,
             Segment::Made(_) | Segment::Told(_) => false,
         };
         message >= self.covered || self.segments.iter().any(shows)
