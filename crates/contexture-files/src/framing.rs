@@ -68,8 +68,10 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
     framed
 }
 
-/// How outputs begin that an agent has taken away, with a preview among other text.
-pub(crate) const KEPT_ELSEWHERE: [&str; 2] = ["<persisted-output>", "<tool_output_masked>"];
+/// How outputs begin that an agent has taken away, some with a preview among other text: Claude Code, Gemini CLI, and
+/// Claude Code, OpenCode and Qwen Code.
+pub(crate) const KEPT_ELSEWHERE: [&str; 3] =
+    ["<persisted-output>", "<tool_output_masked>", "[Old tool result content cleared]"];
 
 /// How lines begin that Gemini CLI puts after a command's output if something went wrong.
 const GEMINI_TROUBLE: [&str; 3] = ["Error: ", "Signal: ", "Background PIDs: "];

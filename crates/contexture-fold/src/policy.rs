@@ -23,6 +23,9 @@ pub struct Policy {
     /// Whether folds keep twice as much of what is recent as usual.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub careful: bool,
+    /// Whether folds leave half of the budget free, so that the next one comes later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lean: bool,
 }
 
 /// When the past is folded.
@@ -49,7 +52,15 @@ impl Policy {
     /// The policy for a budget, with Anthropic's prices.
     pub fn new(budget: u64) -> Self {
         let when = FoldWhen::default();
-        Self { budget, prices: Prices::ANTHROPIC, pins: Pins::new(), verbatim: false, when, careful: false }
+        Self {
+            budget,
+            prices: Prices::ANTHROPIC,
+            pins: Pins::new(),
+            verbatim: false,
+            when,
+            careful: false,
+            lean: false,
+        }
     }
 
     /// The same with another budget.
@@ -79,6 +90,13 @@ impl Policy {
     /// The same with twice as much of what is recent, and folds only when the window is full.
     pub fn careful(mut self) -> Self {
         (self.careful, self.when) = (true, FoldWhen::Forced);
+        self
+    }
+
+    /// The same with folds that leave half of the budget free, so that the next one comes later: a window that is full
+    /// again before the last fold has paid for itself costs more than it saves.
+    pub fn lean(mut self) -> Self {
+        self.lean = true;
         self
     }
 

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
+use super::conversation::text_of;
 use super::decision::FoldDecision;
 use super::folder::Folder;
 use super::shown::ShownItem;
+
+/// A shortened text has never this many times the bytes of the text that it was made of.
+const LONGEST: usize = 2;
 
 /// Replays a conversation without deciding anything again.
 ///
@@ -29,12 +33,14 @@ impl Replay {
         let Folder { settings, state, decisions } = &mut self.folder;
         state.begin_message();
         for (item, tokens) in message {
+            let bytes = text_of(&item).map_or(0, |text| text.len());
             let arrived = state.take_in(settings, item, tokens);
             let shorter = self.decisions.pop_front_if(
                 |decision| matches!(decision, FoldDecision::Shorten { position, .. } if *position == arrived.at),
             );
             let text = match &shorter {
-                Some(FoldDecision::Shorten { text, .. }) => Some(text),
+                // A client may have replaced it by a note since then, which is shown instead.
+                Some(FoldDecision::Shorten { text, .. }) if text.len() <= LONGEST * bytes => Some(text),
                 _ => None,
             };
             state.show(settings, arrived, text);

@@ -49,6 +49,9 @@ pub(super) const MOST_MISSING_SHARE: f64 = 0.05;
 /// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
 pub(super) const FREE_SHARE: f64 = 0.15;
 
+/// The same for a lean fold, as far as leaving out views of files achieves it. Chosen.
+pub(super) const LEAN_FREE_SHARE: f64 = 0.5;
+
 /// The largest share of the budget for the dialogue. Chosen: more would leave too little room for work.
 pub(super) const MOST_SAID_SHARE: f64 = 0.5;
 

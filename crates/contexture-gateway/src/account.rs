@@ -1,6 +1,7 @@
 //! Accounts for a request: its bill, its record, and the receipt of many.
 
 pub mod models;
+pub mod growth;
 pub mod bill;
 pub mod record;
 pub mod receipt;

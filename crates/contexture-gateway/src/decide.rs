@@ -10,6 +10,7 @@ mod referenced;
 pub(crate) mod notes;
 mod texts;
 mod text_bytes;
+mod past;
 mod folding;
 mod rewriting;
 pub(crate) mod decider;

@@ -45,6 +45,23 @@ fn short(hash: blake3::Hash) -> Digest {
 /// # Errors
 /// It is not JSON.
 pub fn digest(format: Format, message: &str) -> Result<Digest, WireError> {
+    Ok(digest_of(&plain(format, message)?))
+}
+
+/// The digest of a message, and that of the same message with nothing in its outputs: the second one stays if a client
+/// replaces old outputs by notes.
+///
+/// # Errors
+/// It is not JSON.
+pub fn digests(format: Format, message: &str) -> Result<(Digest, Digest), WireError> {
+    let mut value = plain(format, message)?;
+    let digest = digest_of(&value);
+    let has_emptied = value.as_object_mut().is_some_and(|fields| empty_outputs(format, fields));
+    Ok((digest, if has_emptied { digest_of(&value) } else { digest }))
+}
+
+/// A message without what makes no difference.
+fn plain(format: Format, message: &str) -> Result<Value, WireError> {
     let mut value: Value = serde_json::from_str(message)?;
     if let Value::Object(fields) = &mut value {
         if format == Format::Gemini {
@@ -52,9 +69,33 @@ pub fn digest(format: Format, message: &str) -> Result<Digest, WireError> {
         }
         plain_message(fields);
     }
+    Ok(value)
+}
+
+fn digest_of(value: &Value) -> Digest {
     let mut hasher = blake3::Hasher::new();
-    feed(&mut hasher, &value);
-    Ok(short(hasher.finalize()))
+    feed(&mut hasher, value);
+    short(hasher.finalize())
+}
+
+/// Removes what tools returned from a message. Returns whether there was any.
+fn empty_outputs(format: Format, fields: &mut Map<String, Value>) -> bool {
+    let is = |fields: &Map<String, Value>, name: &str, value: &str| fields.get(name).is_some_and(|own| own == value);
+    let list = |fields: &mut Map<String, Value>, name: &str, empty: &dyn Fn(&mut Map<String, Value>) -> bool| {
+        let elements = fields.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
+        elements.filter_map(Value::as_object_mut).map(empty).fold(false, |any, one| any | one)
+    };
+    match format {
+        Format::Messages => list(fields, "content", &|block| {
+            is(block, "type", "tool_result") && (block.remove("content").is_some() | block.remove("is_error").is_some())
+        }),
+        Format::Chat => is(fields, "role", "tool") && fields.remove("content").is_some(),
+        Format::Responses => fields.contains_key("call_id") && fields.remove("output").is_some(),
+        Format::Gemini => list(fields, "parts", &|part| {
+            let response = part.get_mut("functionResponse").and_then(Value::as_object_mut);
+            response.is_some_and(|response| response.remove("response").is_some() | response.remove("parts").is_some())
+        }),
+    }
 }
 
 /// Removes what makes no difference.

@@ -43,7 +43,7 @@ pub mod transcript;
 
 pub use answer::{AnswerReader, Answered};
 pub use diagnosis::asking_for_diagnosis;
-pub use digest::{Digest, digest, raw_digest};
+pub use digest::{Digest, digest, digests, raw_digest};
 pub use editing::{AppliedEdit, without_edits};
 pub use error::WireError;
 pub use events::{BadEvent, EventParser};

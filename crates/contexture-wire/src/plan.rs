@@ -152,6 +152,16 @@ impl Plan {
         }
     }
 
+    /// Whether anything of a message is sent.
+    pub fn shows(&self, message: usize) -> bool {
+        let shows = |segment: &Segment| match segment {
+            Segment::Keep(kept) => kept.contains(&message),
+            Segment::Part { message: own, .. } => *own == message,
+            Segment::Made(_) | Segment::Told(_) => false,
+        };
+        message >= self.covered || self.segments.iter().any(shows)
+    }
+
     /// How many messages of the log are sent as they came.
     pub fn kept_messages(&self) -> usize {
         let kept = |segment: &Segment| if let Segment::Keep(kept) = segment { kept.len() } else { 0 };

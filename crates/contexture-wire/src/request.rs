@@ -137,6 +137,11 @@ impl<'a> Request<'a> {
         self.body.len() - self.list.len()
     }
 
+    /// The text of the request before its messages and after them: instructions, tools, options.
+    pub fn others(&self) -> [&'a str; 2] {
+        [&self.body[..self.list.start], &self.body[self.list.end..]]
+    }
+
     /// How many messages at the start are instructions: they are never touched.
     pub fn leading_instructions(&self) -> usize {
         let is_instruction = |raw: &&&RawValue| {
@@ -177,7 +182,7 @@ impl<'a> Request<'a> {
             let marks = if self.format == Format::Messages { self.marks().count } else { 0 };
             rewritten::list(&Came { format: self.format, messages: &self.messages, marks }, plan)?
         };
-        let (before, behind) = (&self.body[..self.list.start], &self.body[self.list.end..]);
-        Ok(Cow::Owned([before, &list, behind].concat()))
+        let [before, after] = self.others();
+        Ok(Cow::Owned([before, &list, after].concat()))
     }
 }

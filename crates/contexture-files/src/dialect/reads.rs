@@ -1,6 +1,6 @@
 //! What a read tool printed: whether numbers were added by the tool, and which text is the file's.
 
-use crate::framing::is_cut_mark;
+use crate::framing::{KEPT_ELSEWHERE, is_cut_mark};
 use crate::numbering::{Passage, Style, split_lines, split_number};
 
 /// What a read was asked for.
@@ -324,24 +324,15 @@ fn is_wrapped(text: &str, asked: &Asked<'_>) -> bool {
 
 /// Whether a read's output is, or contains, a remark of the tool.
 fn is_note(text: &str) -> bool {
-    let starts = [
-        "File unchanged",
-        "<persisted-output>",
-        "<tool_output_masked>",
-        "<system-reminder>",
-        "IMPORTANT:",
-        "[File content truncated",
-        "<file",
-        "<path",
-        "<content",
-    ];
+    let starts =
+        ["File unchanged", "<system-reminder>", "IMPORTANT:", "[File content truncated", "<file", "<path", "<content"];
     // A heading that says which lines follow.
     let first = text.trim_start().lines().next().unwrap_or_default().trim_end();
     let is_heading = first.starts_with(['[', '(']) && first.ends_with([']', ')']) && first.contains("line");
     let is_named = first.starts_with("File: ") || first.starts_with("Path: ") || first.starts_with("Contents of ");
     is_heading
         || is_named
-        || starts.iter().any(|start| text.trim_start().starts_with(start))
+        || starts.iter().chain(&KEPT_ELSEWHERE).any(|start| text.trim_start().starts_with(start))
         || text.contains("<system-reminder>")
         || text.contains(CONTEXT)
 }

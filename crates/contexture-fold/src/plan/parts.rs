@@ -9,7 +9,7 @@ use crate::meter::bytes_in;
 use crate::settings::Settings;
 use crate::shown::{Head, ShownItem};
 use crate::state::State;
-use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAST_PART_BYTES};
+use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAN_FREE_SHARE, LEAST_PART_BYTES};
 use crate::view::{self, Chunk};
 use crate::written::FILES_TITLE;
 use contexture_files::model::Line;
@@ -55,7 +55,8 @@ impl View {
 
 /// The tokens that the view may take beside everything else that a fold shows.
 fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
-    let most = (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64;
+    let free = if settings.policy.lean { LEAN_FREE_SHARE } else { FREE_SHARE };
+    let most = (settings.policy.budget as f64 * (1.0 - free)) as u64;
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 

@@ -350,6 +350,14 @@ async fn late(
             decided = &mut *deciding => return Some(decided),
             () = progress.settled() => {}
         }
+    } else {
+        // What was decided before can be sent once the conversation is found. Without it the request would be sent as it
+        // came, and be billed whole.
+        tokio::select! {
+            decided = &mut *deciding => return Some(decided),
+            () = progress.settled() => {}
+            () = tokio::time::sleep(shared.options.own_work) => {}
+        }
     }
     if is_shared
         && !progress.is_needed()

@@ -5,6 +5,7 @@ use contexture::wire::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::Spent;
+use crate::account::growth::{BodyBytes, Growth};
 use crate::account::models::Model;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
@@ -25,6 +26,9 @@ pub struct Account {
     requests: u64,
     /// Whether any request was ever sent changed.
     is_changed: bool,
+    /// Whether the last request was sent changed.
+    #[serde(default)]
+    last_changed: bool,
     /// Tokens that pass-through would have sent with the last request.
     last_came: u64,
     /// Tokens that were sent with the last request.
@@ -39,11 +43,17 @@ pub struct Account {
     /// The same by bytes, and the bytes that the client sent last.
     #[serde(default)]
     grown_bytes: (f64, f64),
+    /// The same for each kind of bytes.
+    #[serde(default)]
+    growth: Growth,
     #[serde(default)]
     last_bytes: u64,
     /// The bytes that were sent last.
     #[serde(default)]
     last_sent_bytes: u64,
+    /// Of the same two requests, the bytes that say little for their length.
+    #[serde(default)]
+    last_opaque: (u64, u64),
     /// Tokens of the last request that were not cached.
     #[serde(default)]
     last_plain: u64,
@@ -82,10 +92,10 @@ pub struct SentRequest {
     pub came_tokens: u64,
     /// Whether these two were counted, and not only estimated from bytes.
     pub is_counted: bool,
-    /// Bytes received from the client, without what says little for its length.
-    pub came_bytes: u64,
-    /// Bytes sent, likewise.
-    pub sent_bytes: u64,
+    /// Bytes received from the client.
+    pub came_bytes: BodyBytes,
+    /// Bytes sent.
+    pub sent_bytes: BodyBytes,
     /// Whether it was sent changed.
     pub is_changed: bool,
     /// Whether its prefix differs from what was sent before.
@@ -93,8 +103,20 @@ pub struct SentRequest {
     /// Whether the client asks to go on from a content that the provider keeps under a name. What is read from a cache
     /// is that content then.
     pub has_apart: bool,
+    /// How the client changed what it had sent before, if it did.
+    pub rewritten: Option<Rewritten>,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub time_ms: u64,
+}
+
+/// How a client changed what it had sent before. The provider's cache holds only what is before the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Bytes of the request as it came that the provider can still have in its cache.
+    pub same_bytes: u64,
+    /// Bytes of the request as it came before the first changed message of which something is sent; `None` if nothing of
+    /// any changed message is, so that what was sent before is sent again.
+    pub sent_same_bytes: Option<u64>,
 }
 
 /// The bill of one request.
@@ -140,6 +162,18 @@ pub(crate) fn billed_input(model: &Model, usage: &Usage) -> f64 {
     usage.input as f64 + model.read * usage.cache_read as f64 + written
 }
 
+impl SentRequest {
+    /// Whether the client has changed something that is sent.
+    fn has_lost(&self) -> bool {
+        self.rewritten.is_some_and(|rewritten| rewritten.sent_same_bytes.is_some())
+    }
+}
+
+/// The share of tokens that bytes of a text have.
+fn share(tokens: u64, bytes: u64, of: u64) -> u64 {
+    if of == 0 { tokens } else { (tokens as f64 * (bytes as f64 / of as f64).min(1.0)) as u64 }
+}
+
 impl Account {
     /// How many tokens the provider counts for one of ours, rounded so that a budget is not exceeded.
     pub fn ratio(&self) -> f64 {
@@ -147,9 +181,10 @@ impl Account {
         if self.ratio > 0.0 { (self.ratio * 20.0).ceil() / 20.0 } else { 1.0 }
     }
 
-    /// The account of a new branch: nothing is billed yet, but the provider's cache is that of the original.
+    /// The account of a new branch. The provider's cache is that of the original, and so is the balance: otherwise a
+    /// client that begins branches could be made to pay more again in each of them.
     pub fn branch(&self) -> Self {
-        Self { billed: 0.0, passed_through: 0.0, sent: 0, came: 0, output: 0, requests: 0, ..*self }
+        Self { sent: 0, came: 0, output: 0, requests: 0, ..*self }
     }
 
     /// What was spent, in it and before it branched off.
@@ -187,10 +222,16 @@ impl Account {
     pub fn note(&mut self, model: &Model, prices: &Prices, sent: SentRequest, usage: &Usage, now_ms: u64) -> Bill {
         let total = usage.total_input();
         let sent = self.with_apart(sent, usage);
+        let folded = sent;
+        // After folds, what is sent as it came has another prefix, and so has what comes after that.
+        let has_switched = self.is_changed && sent.is_changed != self.last_changed;
+        let sent = SentRequest { has_moved: sent.has_moved || has_switched, ..sent };
         self.is_changed |= sent.is_changed;
+        self.last_changed = sent.is_changed;
         let came = self.came(&sent, total);
         let billed = billed_input(model, usage);
-        if !sent.has_moved && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
+        let is_same = !sent.has_moved && !sent.has_lost();
+        if is_same && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
             let held = self.last_held as f64;
             self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
             self.missed = self.last_held.saturating_sub(usage.cache_read);
@@ -199,7 +240,7 @@ impl Account {
             false => billed,
             true => self.pass_through(model.least, prices, sent, usage, came),
         };
-        let fold = self.note_fold(prices, sent, total, came, billed);
+        let fold = self.note_fold(prices, folded, total, came, billed);
         let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back: self.pay_back(prices, sent) };
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
@@ -243,19 +284,21 @@ impl Account {
         let last_own = self.last_own.filter(|_| sent.is_counted);
         let more = match (last_own, sent.has_moved) {
             (last_own, true) => {
-                // What goes on never gets shorter; earlier versions counted other bytes.
-                let bytes = (own(sent.came_bytes) - own(self.last_bytes)).max(0.0);
+                // What goes on never gets shorter, unless the client makes it so; earlier versions counted other bytes.
+                let least = if sent.rewritten.is_some() { f64::NEG_INFINITY } else { 0.0 };
+                let (text, opaque) = sent.came_bytes.more_than(&self.last_came_bytes());
+                let bytes = text.max(least);
                 let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
                 // Pictures have many bytes and few tokens.
                 match counted.filter(|counted| counted * MOST_BYTES_PER_TOKEN < bytes) {
                     Some(counted) => counted * self.marginal(),
-                    None => bytes * self.marginal_of_bytes(),
+                    None => self.tokens_of((bytes, opaque)),
                 }
             }
             (_, false) => {
-                let shortened =
-                    (own(sent.came_bytes) - own(self.last_bytes)) - (own(sent.sent_bytes) - own(self.last_sent_bytes));
-                own(total) - own(self.last_sent) + shortened * self.marginal_of_bytes()
+                let came = sent.came_bytes.more_than(&self.last_came_bytes());
+                let went = sent.sent_bytes.more_than(&self.last_went_bytes());
+                own(total) - own(self.last_sent) + self.tokens_of((came.0 - went.0, came.1 - went.1))
             }
         };
         (own(self.last_came) + more).max(0.0) as u64
@@ -271,6 +314,24 @@ impl Account {
         }
     }
 
+    /// The bytes that came last.
+    fn last_came_bytes(&self) -> BodyBytes {
+        BodyBytes { text: self.last_bytes, opaque: self.last_opaque.0 }
+    }
+
+    /// The bytes that were sent last.
+    fn last_went_bytes(&self) -> BodyBytes {
+        BodyBytes { text: self.last_sent_bytes, opaque: self.last_opaque.1 }
+    }
+
+    /// How many tokens the provider counts for bytes of what is new: of text, and of others.
+    fn tokens_of(&self, (text, opaque): (f64, f64)) -> f64 {
+        match self.growth.rates() {
+            Some((of_text, of_opaque)) => text * of_text.clamp(0.05, 2.0) + opaque * of_opaque.min(2.0),
+            None => text * self.marginal_of_bytes(),
+        }
+    }
+
     /// How many tokens the provider counts for a byte of what is new.
     fn marginal_of_bytes(&self) -> f64 {
         let (bytes, counted) = self.grown_bytes;
@@ -280,13 +341,15 @@ impl Account {
     /// Learns what the provider counts for one of ours.
     fn learn(&mut self, sent: &SentRequest, total: u64) {
         if self.last_sent > 0 && !sent.has_moved {
-            let (bytes, counted) =
-                (sent.sent_bytes as f64 - self.last_sent_bytes as f64, total as f64 - self.last_sent as f64);
+            let (bytes, opaque) = sent.sent_bytes.more_than(&self.last_went_bytes());
+            let counted = total as f64 - self.last_sent as f64;
             if bytes > 0.0 && counted > 0.0 {
                 self.grown_bytes = (self.grown_bytes.0 + bytes, self.grown_bytes.1 + counted);
+                self.growth.add((bytes, opaque), counted);
             }
         }
-        (self.last_bytes, self.last_sent_bytes) = (sent.came_bytes, sent.sent_bytes);
+        (self.last_bytes, self.last_sent_bytes) = (sent.came_bytes.text, sent.sent_bytes.text);
+        self.last_opaque = (sent.came_bytes.opaque, sent.sent_bytes.opaque);
         if !sent.is_counted {
             self.last_own = None;
             return;
@@ -316,7 +379,7 @@ impl Account {
             return None;
         }
         let new = came.saturating_sub(self.last_came);
-        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.last_held };
+        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.still_held(&sent) };
         let rest = (self.last_sent + new).saturating_sub(held);
         let without = prices.read * held as f64 + prices.write * rest as f64;
         let spared = (self.last_sent + new).saturating_sub(total);
@@ -325,6 +388,14 @@ impl Account {
         self.owed += fold.cost.max(0.0);
         self.spared += spared;
         Some(fold)
+    }
+
+    /// Tokens of what was sent last that the provider would find again if nothing new were folded.
+    fn still_held(&self, sent: &SentRequest) -> u64 {
+        let Some(same) = sent.rewritten.and_then(|rewritten| rewritten.sent_same_bytes) else { return self.last_held };
+        // What comes after it was sent as it came.
+        let lost = self.last_bytes.saturating_sub(same);
+        self.last_held - share(self.last_held, lost, self.last_sent_bytes)
     }
 
     /// Whether what folds have cost is paid back with this request.
@@ -350,7 +421,10 @@ impl Account {
         let found = self.found.unwrap_or(1.0);
         // Caches that hold whole pieces miss less than one at the end, however long a request is.
         let found = if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 };
-        let cached = if is_cached { found.min(came) } else { 0 };
+        // What a client has changed is not found without the gateway either.
+        let same = sent.rewritten.map(|rewritten| share(self.last_came, rewritten.same_bytes, self.last_bytes));
+        let found = same.map_or(found, |same| found.min(same));
+        let cached = if is_cached && found >= least { found.min(came) } else { 0 };
         let is_written = usage.cache_write + usage.cache_write_hour > 0;
         let plain = if is_written { usage.input.min(came - cached) } else { came - cached };
         prices.read * cached as f64 + prices.write * (came - cached - plain) as f64 + plain as f64

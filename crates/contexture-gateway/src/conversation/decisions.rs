@@ -105,6 +105,11 @@ impl Decisions {
         self.snapshot = Some(Arc::new(snapshot));
     }
 
+    /// Drops the snapshot of the folder, which is of other items.
+    pub(super) fn drop_snapshot(&mut self) {
+        self.snapshot = None;
+    }
+
     /// Changes what is pinned. The snapshot lacks the new pins, so it is dropped.
     pub fn change_pins(&mut self, change: impl FnOnce(Pins) -> Pins) {
         self.pins = change(std::mem::take(&mut self.pins));

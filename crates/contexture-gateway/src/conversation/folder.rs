@@ -40,6 +40,8 @@ pub struct ConversationFolder {
     /// Decisions that are in the folder but were made too late to be sent. They take effect with the next request.
     late: Option<NewDecisions>,
     bound: Bound,
+    /// How often the client had changed its past when the messages were read.
+    rewrites: u64,
 }
 
 /// Reasoning that the provider has bound to what was sent before it.
@@ -90,7 +92,17 @@ impl ConversationFolder {
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
         let reading = Reading::new(format, lead, directory, counter, attached);
-        Self { folder, reading, gate: Gate::default(), late: None, bound: Bound::default() }
+        Self { folder, reading, gate: Gate::default(), late: None, bound: Bound::default(), rewrites: 0 }
+    }
+
+    /// Says how often the client had changed its past before its messages are read.
+    pub fn after_rewrites(self, rewrites: u64) -> Self {
+        Self { rewrites, ..self }
+    }
+
+    /// How often the client had changed its past when its messages were read.
+    pub fn rewrites(&self) -> u64 {
+        self.rewrites
     }
 
     /// Restores the folder from a snapshot.
@@ -98,10 +110,10 @@ impl ConversationFolder {
     /// # Errors
     /// A message has a part of an unknown kind, or the snapshot is of other messages.
     pub fn restored(self, messages: &[&RawValue], snapshot: &FolderSnapshot) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate, late, bound } = self;
+        let Self { folder, mut reading, gate, late, bound, rewrites } = self;
         reading.take(messages, snapshot.messages)?;
         let folder = folder.wake(&snapshot.rest, reading.log()).map_err(|_| WireError::OtherRequest)?;
-        Ok(Self { folder, reading, gate, late, bound })
+        Ok(Self { folder, reading, gate, late, bound, rewrites })
     }
 
     /// Replays requests since the last one that it knows, from their message counts and the decisions made for them.
@@ -114,7 +126,7 @@ impl ConversationFolder {
         points: &[usize],
         decisions: Vec<FoldDecision>,
     ) -> Result<Self, WireError> {
-        let Self { folder, mut reading, gate, late, bound } = self;
+        let Self { folder, mut reading, gate, late, bound, rewrites } = self;
         let mut replay = Replay::new(folder, decisions);
         for point in points {
             for message in reading.take(messages, *point)? {
@@ -125,7 +137,7 @@ impl ConversationFolder {
         let mut folder = replay.go_on();
         // These decisions are stored already.
         folder.take_decisions();
-        Ok(Self { folder, reading, gate, late, bound })
+        Ok(Self { folder, reading, gate, late, bound, rewrites })
     }
 
     /// Says what the provider does with reasoning from before the folds so far.

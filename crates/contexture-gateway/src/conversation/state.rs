@@ -49,6 +49,13 @@ impl ConversationState {
         }
     }
 
+    /// Handles that the client has replaced outputs in messages that it had sent before. What was decided stays: where the
+    /// outputs were folded away, the same is sent as before.
+    pub fn rewrite(&mut self, hashes: Vec<MessageHashes>) {
+        self.seen.rewrite(hashes);
+        self.decisions.drop_snapshot();
+    }
+
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         LEAST_BYTES + std::mem::size_of_val(self.seen.hashes()) + self.decisions.bytes()

@@ -6,45 +6,145 @@ use contexture::wire::{Request, read};
 /// How many messages at the end are looked at.
 const MAX_AFTER: usize = 8;
 
-/// Phrases by which clients ask a model to summarise the conversation. No new decisions are made for such a request.
-const COMPACTION_WORDS: &[&str] = &[
-    "Your task is to create a detailed summary of the conversation so far",
-    "You are performing a CONTEXT CHECKPOINT COMPACTION",
-    "Provide a detailed prompt for continuing our conversation above",
-    "<state_snapshot>",
-    // Claude Code, when it keeps the newest messages, and when it summarises what came before.
-    "Your task is to create a detailed summary of the RECENT portion of the conversation",
-    "Your task is to create a detailed summary of this conversation",
-    // pi.
-    "Create a structured context checkpoint summary",
-    // Kimi CLI.
-    "You are tasked with compacting a coding conversation context",
-    // goose.
-    "An llm context limit was reached when a user was in a working session with an agent",
-    // OpenHands.
-    "You are maintaining a context-aware state summary for an interactive agent",
-    // Crush.
-    "You are summarizing a conversation to preserve context for continuing work later",
-    // Cline.
-    "The current conversation is rapidly running out of context",
+/// Phrases by which clients ask a model to summarise the conversation, each with the clients that use it. No new
+/// decisions are made for such a request.
+const COMPACTION_WORDS: &[(&str, &str)] = &[
+    ("Claude Code, Roo Code", "Your task is to create a detailed summary of the conversation so far"),
+    ("Claude Code, of the newest messages", "Your task is to create a detailed summary of the RECENT portion of the"),
+    ("Claude Code, of what came before", "Your task is to create a detailed summary of this conversation"),
+    ("Anthropic's SDKs", "Write a continuation summary that will allow you (or another instance of yourself)"),
+    ("Codex", "You are performing a CONTEXT CHECKPOINT COMPACTION"),
+    ("OpenCode until 1.17", "Provide a detailed prompt for continuing our conversation above"),
+    ("OpenCode", "Create a new anchored summary from the conversation history"),
+    ("OpenCode, again", "Here is the summary of the conversation before the <conversation> above"),
+    ("Gemini CLI, Qwen Code", "<state_snapshot>"),
+    ("pi", "Create a structured context checkpoint summary"),
+    ("Kimi CLI", "You are tasked with compacting a coding conversation context"),
+    ("goose", "Please summarize the conversation history provided in the system prompt"),
+    ("goose", "An llm context limit was reached when a user was in a working session with an agent"),
+    ("OpenHands", "You are maintaining a context-aware state summary for an interactive agent"),
+    ("Crush", "You are summarizing a conversation to preserve context for continuing work later"),
+    ("Cline until 3", "The current conversation is rapidly running out of context"),
+    ("Cline", "Summarize this session for continuation. Be concise and factual."),
+    ("Roo Code", "This summarization request is a SYSTEM OPERATION, not a user message"),
+    ("Roo Code, Kilo Code", "Summarize the conversation so far, as described in the prompt instructions"),
 ];
 
+/// The same in instructions, which are other ones then than in the rest of the conversation.
+const INSTRUCTION_WORDS: &[(&str, &str)] = &[
+    ("Claude Code, Roo Code", "You are a helpful AI assistant tasked with summarizing conversations"),
+    ("Gemini CLI, Qwen Code", "distilling chat history into a structured XML"),
+    ("goose", "An llm context limit was reached when a user was in a working session with an agent"),
+    ("Roo Code, Kilo Code", "Your task is to create a detailed summary of the conversation so far"),
+];
+
+fn has_any(words: &[(&str, &str)], text: &str) -> bool {
+    words.iter().any(|(_, words)| text.contains(words))
+}
+
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may
-/// be followed by reminders, and be beside an output.
+/// be followed by reminders, and be beside an output. It is 0 if the request has nothing else.
 pub fn compaction(request: &Request<'_>) -> Option<usize> {
-    let asks = |text: &str| COMPACTION_WORDS.iter().any(|words| text.contains(words));
     // Outputs of tools may contain the same words.
     let is_asked = |item: &Item| {
-        item.as_message().is_some_and(|message| message.role != Role::Assistant && asks(&message.text_cow()))
+        let message = item.as_message().filter(|message| message.role != Role::Assistant);
+        message.is_some_and(|message| has_any(COMPACTION_WORDS, &message.text_cow()))
     };
     let messages = request.messages();
+    let last = messages.len().checked_sub(1)?;
     if request.asks_for_compaction() {
-        return messages.len().checked_sub(1);
+        return Some(last);
     }
     let units = |at: usize| read(request.format(), messages[at], None).unwrap_or_default();
     let is_of_model = |at: usize| units(at).first().is_some_and(|unit| unit.item.is_of_model());
-    // What is said after the newest response of the model. A conversation of one message is no conversation.
-    let newest = (1..messages.len()).rev().take(MAX_AFTER).take_while(|at| !is_of_model(*at));
-    let asks_at = |at: &usize| asks(messages[*at].get()) && units(*at).iter().any(|unit| is_asked(&unit.item));
-    newest.filter(asks_at).last()
+    let asks_at = |at: &usize| {
+        has_any(COMPACTION_WORDS, messages[*at].get()) && units(*at).iter().any(|unit| is_asked(&unit.item))
+    };
+    let lead = request.leading_instructions();
+    if last <= lead {
+        // A conversation of one message is no conversation, unless it is told in that message.
+        let is_told = !request.has_tools() && (asks_at(&last) || is_instructed(request, lead));
+        return is_told.then_some(0);
+    }
+    // What is said after the newest response of the model.
+    let newest = (lead.max(1)..messages.len()).rev().take(MAX_AFTER).take_while(|at| !is_of_model(*at));
+    newest.filter(asks_at).last().or_else(|| is_instructed(request, lead).then_some(last))
+}
+
+/// Whether the instructions of a request are for a summary.
+fn is_instructed(request: &Request<'_>, lead: usize) -> bool {
+    let leading = request.messages().iter().take(lead).map(|message| message.get());
+    request.others().into_iter().chain(leading).any(|text| has_any(INSTRUCTION_WORDS, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use contexture::wire::{Format, Request};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A request of a format with instructions, and with texts of the user and the model in turn.
+    fn request(format: Format, instructions: &str, texts: &[&str], has_tools: bool) -> String {
+        let tools =
+            if has_tools { json!([{"name": "read", "functionDeclarations": [{"name": "read"}]}]) } else { json!([]) };
+        let message = |(at, text): (usize, &&str)| -> Value {
+            let role = match (at % 2, format) {
+                (0, _) => "user",
+                (_, Format::Gemini) => "model",
+                _ => "assistant",
+            };
+            match format {
+                Format::Gemini => json!({"role": role, "parts": [{"text": text}]}),
+                Format::Responses => json!({"type": "message", "role": role, "content": text}),
+                Format::Messages | Format::Chat => json!({"role": role, "content": text}),
+            }
+        };
+        let mut messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
+        let body = match format {
+            Format::Messages => json!({"model": "m", "system": instructions, "tools": tools, "messages": messages}),
+            Format::Chat => {
+                messages.insert(0, json!({"role": "system", "content": instructions}));
+                json!({"model": "m", "tools": tools, "messages": messages})
+            }
+            Format::Responses => json!({"model": "m", "instructions": instructions, "tools": tools, "input": messages}),
+            Format::Gemini => {
+                json!({"systemInstruction": {"parts": [{"text": instructions}]}, "tools": tools, "contents": messages})
+            }
+        };
+        body.to_string()
+    }
+
+    #[track_caller]
+    fn check(format: Format, instructions: &str, texts: &[&str], has_tools: bool, expected: Option<usize>) {
+        let body = request(format, instructions, texts, has_tools);
+        let found = compaction(&Request::parse(format, &body).unwrap());
+        // Where instructions are a message, the others come after it.
+        let lead = usize::from(format == Format::Chat);
+        assert_eq!(found, expected.map(|at| if at == 0 { 0 } else { at + lead }), "{format:?}: {body}");
+    }
+
+    #[test]
+    fn the_prompts_of_all_clients_are_recognised_wherever_they_are() {
+        for format in Format::ALL {
+            for (_, words) in COMPACTION_WORDS {
+                let prompt = format!("Before it. {words}, and after it.");
+                let usual = "You are a coding agent.";
+                check(format, usual, &["Do it.", "Done.", &prompt], true, Some(2));
+                check(format, usual, &["Do it.", "Done.", &prompt], false, Some(2));
+                // The whole conversation in one message.
+                check(format, usual, &[&prompt], false, Some(0));
+                // Somebody speaks of it, and goes on.
+                check(format, usual, &[&prompt], true, None);
+                check(format, usual, &["Do it.", &prompt, "Yes."], true, None);
+                check(format, usual, &["Do it.", "Done.", &prompt, "I do that.", "Thank you."], true, None);
+            }
+            for (_, words) in INSTRUCTION_WORDS {
+                let instructions = format!("Before it. {words}, and after it.");
+                check(format, &instructions, &["Do it.", "Done.", "Go on with that."], true, Some(2));
+                check(format, &instructions, &["All that was said: nothing."], false, Some(0));
+            }
+            check(format, "You are a coding agent.", &["Do it.", "Done.", "Sum up what you did."], true, None);
+        }
+    }
 }

@@ -12,6 +12,7 @@ use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
 use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
+use super::past::rewritten as rewritten_past;
 use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
@@ -210,8 +211,8 @@ impl Decider {
         let messages = request.map_or(0, |request| request.messages().len());
         let is_beside = request.is_some_and(Request::has_cached_content);
         let came_bytes = text_bytes(&incoming.body);
-        let came = came_bytes / 4;
-        let sent = outgoing.body().map_or(came, |body| text_bytes(body) / 4);
+        let came = came_bytes.text / 4;
+        let sent = outgoing.body().map_or(came, |body| text_bytes(body).text / 4);
         PreparedRequest::new(
             outgoing,
             messages,
@@ -231,7 +232,8 @@ impl Decider {
     /// that repeats it gets the same bytes, also from another gateway or after a restart.
     fn replayed(&self, arrived: Arrived<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
         let Arrived { incoming, request, until } = arrived;
-        let FoundConversation { mut conversation, messages } = found;
+        let past = rewritten_past(request, &found, &found.conversation.state().decisions().plan_for(found.messages));
+        let FoundConversation { mut conversation, messages, .. } = found;
         let mut keeping = self.keeper.note_point(&conversation, messages);
         if let Err(StoreError::Conflict) = self.keeper.wait(&keeping, &conversation, until)
             && let Ok(found) = self.index.take(request, messages, &incoming.scope)
@@ -245,7 +247,7 @@ impl Decider {
         let plan = conversation.state().decisions().plan_for(messages);
         let prepared = self.prepared(incoming, Some(request), self.applied(request, &plan, why));
         let remembered = self.remembered(&conversation, &[]);
-        prepared.remembering(remembered).of(conversation).kept(keeping.kept())
+        prepared.after_rewriting(past).remembering(remembered).of(conversation).kept(keeping.kept())
     }
 
     /// Why the window of a request is the provider's to edit, if it is.
@@ -301,6 +303,8 @@ impl Decider {
     ) -> Result<PreparedRequest, NotDecided> {
         let (request, conversation) = (arrived.request, &found.conversation);
         let mut held = conversation.folder();
+        // One that read other outputs than those of this request is built again.
+        held.take_if(|folder| folder.rewrites() != found.rewrites);
         may_decide(&conversation.state(), found.messages, is_above)?;
         self.adopt(request, conversation, &mut held)?;
         // What the provider keeps under a name is in its count, and cannot be folded.
@@ -312,11 +316,13 @@ impl Decider {
         let budget = policy.budget + head + apart;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let recall = self.recall(arrived, conversation);
-        let current = self.folding.caught_up(request, conversation, held.take(), &policy, recall.as_ref());
+        let current = self.folding.caught_up(request, found, held.take(), &policy, recall.as_ref());
         let CurrentFolder { mut folder, named, notes: mut added } =
             current.map_err(|error| misread(conversation, &error))?;
-        let mut new = NewDecisions { named, ..folder.request(policy, is_cold, self.folding.disk()) };
-        new.plan.follow(&conversation.state().decisions().plan_for(found.messages));
+        let mut new = NewDecisions { named, ..folder.request(policy.clone(), is_cold, self.folding.disk()) };
+        let before = conversation.state().decisions().plan_for(found.messages);
+        let past = rewritten_past(request, found, &before);
+        new.plan.follow(&before);
         let takes_out = self.takes_out_edits(request);
         let body = rewritten(request, &folder, &new, takes_out).map_err(|error| unwritable(conversation, error))?;
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
@@ -327,9 +333,9 @@ impl Decider {
         let came_bytes = text_bytes(&arrived.incoming.body);
         let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
         if !progress.end() {
-            *held = too_late(folder, new);
             // Usually it is noted already, since it was sent.
             let _ = self.keeper.note_point(conversation, found.messages);
+            *held = too_late(folder, new).or_else(|| self.folding.undecided(request, found, &policy));
             return Err(NotDecided::TooLate);
         }
         let kept = self.keep(arrived, conversation, &folder, new)?;
@@ -341,6 +347,7 @@ impl Decider {
         };
         let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens)
             .beside_cached_content(request.has_cached_content())
+            .after_rewriting(past)
             .remembering(remembered);
         Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).kept(kept))
     }

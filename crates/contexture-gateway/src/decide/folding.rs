@@ -14,6 +14,7 @@ use super::referenced::referenced;
 use crate::account::record::DecidedNote;
 use crate::conversation::Conversation;
 use crate::conversation::folder::{Bound, ConversationFolder, FolderSettings};
+use crate::find::index::FoundConversation;
 use crate::options::Options;
 use crate::remember::recalled::RecallRequest;
 
@@ -59,13 +60,14 @@ impl Folding {
     pub fn caught_up(
         &self,
         request: &Request<'_>,
-        conversation: &Conversation,
+        found: &FoundConversation,
         held: Option<ConversationFolder>,
         policy: &Policy,
         recall: Option<&RecallRequest<'_>>,
     ) -> Result<CurrentFolder, WireError> {
-        let mut folder = self.before(request, conversation, held, policy)?;
-        folder.bind(bound(request, conversation));
+        // This request may be noted already.
+        let mut folder = self.before(request, found, held, policy, request.messages().len())?;
+        folder.bind(bound(request, &found.conversation));
         let newest = request.messages().len().saturating_sub(1);
         let files = self.named_files(request, &folder);
         let mut notes: Vec<DecidedNote> = files.iter().map(|_| references_note()).collect();
@@ -88,6 +90,19 @@ impl Folding {
         Ok(CurrentFolder { folder, named, notes })
     }
 
+    /// The folder after a request for which nothing was decided in time, although something would have been. It is built
+    /// while nobody waits for it, so that the next request need not.
+    pub fn undecided(
+        &self,
+        request: &Request<'_>,
+        found: &FoundConversation,
+        policy: &Policy,
+    ) -> Option<ConversationFolder> {
+        let mut folder = self.before(request, found, None, policy, request.messages().len() + 1).ok()?;
+        folder.bind(bound(request, &found.conversation));
+        Some(folder)
+    }
+
     /// The text to send after the newest message for the files that it names.
     fn named_files(&self, request: &Request<'_>, folder: &ConversationFolder) -> Option<Arc<str>> {
         let directory = self.settings.directory.as_deref()?;
@@ -97,19 +112,19 @@ impl Folding {
         referenced(Path::new(directory), &units, &*self.settings.counter).map(Arc::from)
     }
 
-    /// The folder in its state after the last request before this one.
+    /// The folder in its state after the last request with fewer messages than these.
     fn before(
         &self,
         request: &Request<'_>,
-        conversation: &Conversation,
+        found: &FoundConversation,
         held: Option<ConversationFolder>,
         policy: &Policy,
+        messages: usize,
     ) -> Result<ConversationFolder, WireError> {
+        let FoundConversation { conversation, rewrites, .. } = found;
         let decisions = conversation.state().decisions().clone();
         let beginning = conversation.beginning();
-        // This request may be noted already.
-        let points: Vec<usize> =
-            decisions.points().iter().copied().filter(|point| *point < request.messages().len()).collect();
+        let points: Vec<usize> = decisions.points().iter().copied().filter(|point| *point < messages).collect();
         let newest = points.last().copied().unwrap_or(beginning.lead);
         let is_point = |messages: usize| points.contains(&messages);
         let held = held.filter(|held| held.messages() == newest || is_point(held.messages()));
@@ -117,20 +132,21 @@ impl Folding {
         let new = || {
             let attached = decisions.attached().clone();
             ConversationFolder::new(beginning.format, beginning.lead, policy.clone(), &self.settings, attached)
+                .after_rewrites(*rewrites)
         };
         let snapshot = decisions.snapshot().filter(|snapshot| is_point(snapshot.messages));
         let restored = || snapshot.and_then(|snapshot| new().restored(request.messages(), snapshot).ok());
         let mut folder = held.or_else(restored).unwrap_or_else(new);
-        let messages = folder.messages();
-        if messages == newest {
+        let known = folder.messages();
+        if known == newest {
             return Ok(folder);
         }
-        for (message, text) in decisions.attached().range(messages..) {
+        for (message, text) in decisions.attached().range(known..) {
             folder.attach(*message, text.clone());
         }
-        let later: Vec<usize> = points.iter().copied().filter(|point| *point > messages).collect();
+        let later: Vec<usize> = points.iter().copied().filter(|point| *point > known).collect();
         // A folder in memory has all decisions: each was made with it.
-        let entries = decisions.entries().iter().filter(|entry| !is_held && entry.messages > messages);
+        let entries = decisions.entries().iter().filter(|entry| !is_held && entry.messages > known);
         let entries = entries.map(|entry| entry.decision.clone()).collect();
         folder.rebuilt(request.messages(), &later, entries)
     }

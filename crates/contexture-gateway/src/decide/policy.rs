@@ -58,7 +58,9 @@ pub fn policy_within(
     let total = (asked.map_or(limit, |budget| budget.min(most)) as f64 / account.ratio()) as u64;
     let budget = total.saturating_sub(head).max(LEAST_BUDGET);
     let when = if account.is_dearer(MOST_EXCESS) { FoldWhen::Forced } else { FoldWhen::Pays };
-    Policy::new(budget).with_prices(requested.prices).when(when)
+    let policy = Policy::new(budget).with_prices(requested.prices).when(when);
+    // What is forced then should last.
+    if account.is_dearer(0.0) { policy.lean() } else { policy }
 }
 
 /// The most tokens that a request may have for its model: above that, the provider refuses it.

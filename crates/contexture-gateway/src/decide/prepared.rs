@@ -9,8 +9,9 @@ use contexture::wire::{Answered, AppliedEdit, Usage};
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
 use super::text_bytes::text_bytes;
-use crate::account::bill::{Account, Bill, SentRequest, billed_input};
+use crate::account::bill::{Account, Bill, Rewritten, SentRequest, billed_input};
 use crate::account::cap::Spent;
+use crate::account::growth::BodyBytes;
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
 use crate::conversation::Conversation;
@@ -36,8 +37,8 @@ pub struct OwnCount {
     pub came: u64,
     /// Whether they were counted, and not only estimated from bytes.
     pub is_counted: bool,
-    /// Bytes of text that were received.
-    pub came_bytes: u64,
+    /// Bytes that were received.
+    pub came_bytes: BodyBytes,
 }
 
 /// A request that was decided about.
@@ -48,8 +49,8 @@ pub struct PreparedRequest {
     messages: usize,
     requested: RequestedModel,
     tokens: OwnCount,
-    /// Bytes of text that are sent.
-    sent_bytes: u64,
+    /// Bytes that are sent.
+    sent_bytes: BodyBytes,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
     /// The most tokens that its window could have, by our own count.
@@ -58,6 +59,8 @@ pub struct PreparedRequest {
     kept: Option<KeptVersion>,
     /// Whether it goes on from a content that the provider keeps under a name.
     has_apart: bool,
+    /// How the client changed what it had sent before.
+    rewritten: Option<Rewritten>,
     /// Tokens of memory in it: those that were sent before, and those that are new.
     memory: (u64, u64),
 }
@@ -77,8 +80,14 @@ impl PreparedRequest {
             budget: None,
             kept: None,
             has_apart: false,
+            rewritten: None,
             memory: (0, 0),
         }
+    }
+
+    /// Says how the client changed what it had sent before.
+    pub fn after_rewriting(self, rewritten: Option<Rewritten>) -> Self {
+        Self { rewritten, ..self }
     }
 
     /// Says whether it goes on from a content that the provider keeps under a name.
@@ -174,6 +183,7 @@ impl PreparedRequest {
                 // What was sent before a pause was something else.
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
             has_apart: self.has_apart,
+            rewritten: self.rewritten,
             time_ms,
         };
         match &self.conversation {

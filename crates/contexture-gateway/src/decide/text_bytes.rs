@@ -2,17 +2,19 @@
 
 use memchr::{memchr, memmem};
 
+use crate::account::growth::BodyBytes;
+
 /// Fields whose values say little for their length: encrypted reasoning, and the signatures of thinking.
 const OPAQUE: [&[u8]; 4] =
     [b"\"encrypted_content\"", b"\"signature\"", b"\"thoughtSignature\"", b"\"thought_signature\""];
 
-/// The bytes of a body without the values of such fields.
-pub fn text_bytes(body: &[u8]) -> u64 {
+/// The bytes of a body: those of the values of such fields, and all others.
+pub fn text_bytes(body: &[u8]) -> BodyBytes {
     let opaque: usize = OPAQUE
         .iter()
         .map(|field| memmem::find_iter(body, field).map(|at| value_bytes(&body[at + field.len()..])).sum::<usize>())
         .sum();
-    (body.len() - opaque) as u64
+    BodyBytes { text: (body.len() - opaque) as u64, opaque: opaque as u64 }
 }
 
 /// The bytes of the text after the name of a field; 0 if it is no text.
@@ -27,11 +29,12 @@ fn value_bytes(rest: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::text_bytes;
+    use super::*;
 
     #[track_caller]
     fn check(body: &str, opaque: u64) {
-        assert_eq!(body.len() as u64 - text_bytes(body.as_bytes()), opaque, "{body}");
+        let expected = BodyBytes { text: body.len() as u64 - opaque, opaque };
+        assert_eq!(text_bytes(body.as_bytes()), expected, "{body}");
     }
 
     #[test]

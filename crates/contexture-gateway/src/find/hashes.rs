@@ -1,8 +1,9 @@
 //! Hashes by which the messages of a request are recognised.
 
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroU64;
 
-use contexture::wire::{Digest, Request, WireError, digest};
+use contexture::wire::{Digest, Request, WireError, digests};
 use foldhash::quality::RandomState;
 
 /// The hashes of a message.
@@ -12,6 +13,26 @@ pub struct MessageHashes {
     pub raw: Option<RawHash>,
     /// The digest of its meaning, which does not depend on how it is written.
     pub plain: Digest,
+    /// What it is without the outputs in it. `None` after a restart.
+    pub shape: Option<Shape>,
+}
+
+impl MessageHashes {
+    /// The hashes of a message of which only the digest is known.
+    pub fn of_digest(plain: Digest) -> Self {
+        Self { raw: None, plain, shape: None }
+    }
+}
+
+/// A hash of a message without the outputs in it. It stays the same if the client replaces an output by a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape(NonZeroU64);
+
+impl Shape {
+    fn of(digest: Digest) -> Option<Self> {
+        let [bytes, _] = digest.0.as_chunks::<8>().0 else { return None };
+        NonZeroU64::new(u64::from_le_bytes(*bytes)).map(Self)
+    }
 }
 
 /// A hash of bytes that is valid within one process.
@@ -38,7 +59,7 @@ impl Hashing {
 pub struct ArrivingMessages<'r, 'a> {
     request: &'r Request<'a>,
     raw: Vec<RawHash>,
-    plain: Vec<Option<Digest>>,
+    plain: Vec<Option<(Digest, Option<Shape>)>>,
 }
 
 impl<'r, 'a> ArrivingMessages<'r, 'a> {
@@ -61,18 +82,23 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
 
     /// The digest of a message.
     pub fn plain(&mut self, at: usize) -> Result<Digest, WireError> {
-        if let Some(plain) = self.plain[at] {
-            return Ok(plain);
+        Ok(self.digests(at)?.0)
+    }
+
+    fn digests(&mut self, at: usize) -> Result<(Digest, Option<Shape>), WireError> {
+        if let Some(known) = self.plain[at] {
+            return Ok(known);
         }
-        let plain = digest(self.request.format(), self.request.messages()[at].get())?;
-        self.plain[at] = Some(plain);
-        Ok(plain)
+        let (plain, empty) = digests(self.request.format(), self.request.messages()[at].get())?;
+        let known = (plain, Shape::of(empty));
+        self.plain[at] = Some(known);
+        Ok(known)
     }
 
     /// Whether a message is the same as in another request.
     pub fn is_same(&mut self, at: usize, known: &MessageHashes) -> Result<bool, WireError> {
         if known.raw == Some(self.raw[at]) {
-            self.plain[at] = Some(known.plain);
+            self.plain[at] = Some((known.plain, known.shape));
             return Ok(true);
         }
         Ok(self.plain(at)? == known.plain)
@@ -88,9 +114,32 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
         Ok(known.len().min(self.len()))
     }
 
+    /// How many messages are the same as in another request if this one goes on from it with other outputs in its past:
+    /// clients replace old outputs by notes. `None` if it does not.
+    pub fn same_but_for_outputs(&mut self, known: &[MessageHashes]) -> Result<Option<usize>, WireError> {
+        // What was new in the other request is not old yet.
+        let Some((newest, older)) = known.split_last().filter(|_| known.len() <= self.len()) else { return Ok(None) };
+        if !self.is_same(older.len(), newest)? {
+            return Ok(None);
+        }
+        let mut same = 1;
+        for (at, known) in older.iter().enumerate() {
+            if self.is_same(at, known)? {
+                same += 1;
+            } else if known.shape.is_none() || self.digests(at)?.1 != known.shape {
+                return Ok(None);
+            }
+        }
+        Ok(Some(same))
+    }
+
     /// The hashes of all messages.
     pub fn known(&mut self) -> Result<Vec<MessageHashes>, WireError> {
         let count = self.raw.len();
-        (0..count).map(|at| Ok(MessageHashes { raw: Some(self.raw[at]), plain: self.plain(at)? })).collect()
+        let hashes = |at| {
+            let (plain, shape) = self.digests(at)?;
+            Ok(MessageHashes { raw: Some(self.raw[at]), plain, shape })
+        };
+        (0..count).map(hashes).collect()
     }
 }

@@ -32,10 +32,23 @@ struct Best {
     shared: usize,
     /// The generation of the conversation when it was compared.
     generation: u64,
-    /// Whether the request continues it, and is of the same session.
+    /// Whether the request has all its messages, and is of the same session.
     goes_on: bool,
-    /// Whether it is a request of this conversation that was sent before.
-    is_repeated: bool,
+    /// What the request is to it.
+    relation: Relation,
+}
+
+/// What a request is to a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    /// It continues it, and is of the same session.
+    GoesOn,
+    /// It was sent before.
+    Repeats,
+    /// It continues it, and the client has replaced outputs in its past.
+    Rewrites,
+    /// It begins with some of its messages.
+    BranchesOff,
 }
 
 /// The conversation of a request.
@@ -45,6 +58,10 @@ pub struct FoundConversation {
     pub conversation: Arc<Conversation>,
     /// How many messages of the request belong to it.
     pub messages: usize,
+    /// The messages that the client changed since the request before, in order. Of one that branches off, the first.
+    pub rewritten: Vec<usize>,
+    /// How often the client has changed its past by now.
+    pub rewrites: u64,
 }
 
 impl ConversationIndex {
@@ -72,9 +89,9 @@ impl ConversationIndex {
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let mut best = self.best_of_all(key, scope, &mut arriving)?;
         let known = arriving.known()?;
-        let conversation = loop {
-            let Some(Best { conversation, shared, generation, goes_on, is_repeated }) = best else {
-                break self.begin(key, (scope, &session), request, known);
+        let (conversation, rewritten, rewrites) = loop {
+            let Some(Best { conversation, shared, generation, relation, .. }) = best else {
+                break (self.begin(key, (scope, &session), request, known), Vec::new(), 0);
             };
             let mut state = conversation.state();
             if state.seen().generation() != generation {
@@ -83,22 +100,30 @@ impl ConversationIndex {
                 best = self.best(key, scope, &mut arriving)?;
                 continue;
             }
-            if is_repeated {
+            let rewritten = match relation {
                 // There is nothing new in it, even if it is an old one.
-                drop(state);
-                break conversation;
-            }
-            if goes_on {
-                state.seen_mut().replace(known);
-                drop(state);
-                break conversation;
-            }
-            let begun = state.branch(shared, known);
+                Relation::Repeats => Vec::new(),
+                Relation::GoesOn => {
+                    state.seen_mut().replace(known);
+                    Vec::new()
+                }
+                Relation::Rewrites => {
+                    let rewritten = changed(state.seen().hashes(), &known);
+                    state.rewrite(known);
+                    rewritten
+                }
+                Relation::BranchesOff => {
+                    let begun = state.branch(shared, known);
+                    drop(state);
+                    break (self.branch(&conversation, scope, begun), vec![shared], 0);
+                }
+            };
+            let rewrites = state.seen().rewrites();
             drop(state);
-            break self.branch(&conversation, scope, begun);
+            break (conversation, rewritten, rewrites);
         };
         self.touch(&conversation, request.body().len());
-        Ok(FoundConversation { conversation, messages })
+        Ok(FoundConversation { conversation, messages, rewritten, rewrites })
     }
 
     /// Returns a conversation by its id, if it exists.
@@ -145,7 +170,10 @@ impl ConversationIndex {
         let mut arriving = ArrivingMessages::new(request, request.messages().len(), &self.hashing);
         let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let best = self.best_of_all(key, scope, &mut arriving)?;
-        Ok(best.map(|best| best.conversation.state().decisions().plan_for(best.shared)))
+        Ok(best.map(|best| {
+            let messages = if best.relation == Relation::Rewrites { arriving.len() } else { best.shared };
+            best.conversation.state().decisions().plan_for(messages)
+        }))
     }
 
     /// The conversation that shares the most messages with a request, in memory or in the store.
@@ -159,7 +187,7 @@ impl ConversationIndex {
         let mut is_searched = false;
         for _ in 0..MOST_READS {
             let best = self.best(key, scope, arriving)?;
-            match best.filter(|best| best.goes_on || best.is_repeated) {
+            match best.filter(|best| best.relation != Relation::BranchesOff) {
                 // If another gateway went on with it, it is longer there, or has branches.
                 Some(best) if is_current(&**store, &best.conversation) => return Ok(Some(best)),
                 Some(best) => self.reread(&**store, best.conversation.id()),
@@ -200,12 +228,47 @@ impl ConversationIndex {
             if is_better {
                 let is_repeated =
                     is_same && shared == arriving.len() && state.decisions().points().contains(&arriving.len());
+                let relation = match () {
+                    () if is_repeated => Relation::Repeats,
+                    () if goes_on => Relation::GoesOn,
+                    () => Relation::BranchesOff,
+                };
                 let generation = state.seen().generation();
                 drop(state);
-                best = Some(Best { conversation, shared, generation, goes_on, is_repeated });
+                best = Some(Best { conversation, shared, generation, goes_on, relation });
             }
         }
-        Ok(best)
+        match best {
+            Some(best) if best.relation == Relation::BranchesOff => {
+                let rewritten = self.rewritten(key, scope, arriving)?;
+                Ok(Some(rewritten.unwrap_or(best)))
+            }
+            best => Ok(best),
+        }
+    }
+
+    /// The conversation in memory that a request continues although the client has replaced outputs in its past. Of
+    /// several, the one with the most messages that are as they were.
+    fn rewritten(
+        &self,
+        key: ConversationKey,
+        scope: Digest,
+        arriving: &mut ArrivingMessages<'_, '_>,
+    ) -> Result<Option<Best>, WireError> {
+        let alike = self.lock().alike(key);
+        let mut best: Option<(usize, Best)> = None;
+        for conversation in alike.into_iter().rev().filter(|conversation| conversation.beginning().scope == scope) {
+            let state = conversation.state();
+            let hashes = state.seen().hashes();
+            let Some(same) = arriving.same_but_for_outputs(hashes)? else { continue };
+            if best.as_ref().is_none_or(|(most, _)| same > *most) {
+                let (shared, generation) = (arriving.shared_with(hashes)?, state.seen().generation());
+                drop(state);
+                let relation = Relation::Rewrites;
+                best = Some((same, Best { conversation, shared, generation, goes_on: true, relation }));
+            }
+        }
+        Ok(best.map(|(_, best)| best))
     }
 
     /// Reads what the store has and memory does not: after a restart, or because another gateway wrote it.
@@ -299,6 +362,12 @@ fn may_be_better(
         Some(next) => Ok(shared < arriving.len() && arriving.is_same(shared, next)?),
         None => Ok(hashes.len() == shared && is_same && !best.goes_on),
     }
+}
+
+/// The messages that are not what they were, in order.
+fn changed(before: &[MessageHashes], now: &[MessageHashes]) -> Vec<usize> {
+    let differs = |(_, (before, now)): &(usize, (&MessageHashes, &MessageHashes))| before.plain != now.plain;
+    before.iter().zip(now).enumerate().filter(differs).map(|(at, _)| at).collect()
 }
 
 /// Whether what is in memory of a conversation is as new as what is in the store.

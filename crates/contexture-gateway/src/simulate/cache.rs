@@ -7,7 +7,7 @@ use contexture::wire::Format;
 use serde_json::{Value, json};
 
 /// How many blocks before a mark are looked up.
-pub(super) const LOOK_BACK: usize = 20;
+pub(crate) const LOOK_BACK: usize = 20;
 
 /// The shortest prefix that is cached.
 pub(super) const LEAST: u64 = 1024;

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use super::growing_cache::{CacheKind, GrowingCache};
 use super::recorded::RecordedSession;
 use crate::account::bill::{Account, SentRequest};
+use crate::account::growth::BodyBytes;
 use crate::account::models::Caching;
 use crate::account::record::{DecidedNote, RequestRecord};
 use crate::conversation::folder::{ConversationFolder, FolderSettings};
@@ -177,11 +178,12 @@ impl Player {
             || self.folder.window().len() != self.folder.log().len();
         let request = SentRequest {
             has_apart: false,
+            rewritten: None,
             sent_tokens: sent + self.head,
             came_tokens: came + self.head,
             is_counted: true,
-            came_bytes: self.came_bytes,
-            sent_bytes: took.total() * BYTES_PER_TOKEN,
+            came_bytes: BodyBytes { text: self.came_bytes, opaque: 0 },
+            sent_bytes: BodyBytes { text: took.total() * BYTES_PER_TOKEN, opaque: 0 },
             is_changed,
             has_moved: decided.iter().any(DecidedNote::is_fold),
             time_ms: self.now_ms,

@@ -51,7 +51,7 @@ fn decided(messages: usize) -> DecisionEntry {
 
 /// A state after some requests.
 fn state(messages: usize) -> ConversationState {
-    let known = |n: usize| MessageHashes { raw: None, plain: Digest([n as u8; 16]) };
+    let known = |n: usize| MessageHashes::of_digest(Digest([n as u8; 16]));
     let (steps, entries) = ((1..=messages).map(step).collect(), (1..=messages).map(decided).collect());
     let attached = BTreeMap::from([(1, Arc::from("a text \u{fc}"))]);
     let decisions = Decisions::restored(vec![messages], steps, entries, attached);

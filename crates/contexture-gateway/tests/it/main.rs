@@ -27,6 +27,7 @@ mod in_process;
 mod kills;
 mod limits;
 mod many;
+mod masks;
 mod own_routes;
 mod passing;
 mod pauses;

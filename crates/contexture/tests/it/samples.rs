@@ -151,6 +151,9 @@ fn reads_of_known_agents_are_understood() {
             json!({"file_path": PATH}),
             "<tool_output_masked>\n{\n  \"output\": \"def f():\\n    ret\n... [TRUNCATED] ...\nurn 1\\n\"\n}\n\nOutput too large. Full output available at: /home/u/.gemini/tmp/p/tool-outputs/session-1/read_file_1_abc.txt\n</tool_output_masked>",
         ),
+        ("OpenCode", "read", json!({"filePath": PATH}), "[Old tool result content cleared]"),
+        ("OpenCode", "bash", json!({"command": "cat /p/a.py"}), "[Old tool result content cleared]"),
+        ("Qwen Code", "read_file", json!({"absolute_path": PATH}), "[Old tool result content cleared]"),
         (
             "Gemini CLI",
             "run_shell_command",

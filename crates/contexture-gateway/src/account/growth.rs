@@ -1,0 +1,83 @@
+//! How many tokens a provider counts for bytes of text, and for bytes that say little for their length.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyBytes {
+    /// Those of text.
+    pub text: u64,
+    /// Those that say little for their length: encrypted reasoning, and signatures.
+    pub opaque: u64,
+}
+
+impl BodyBytes {
+    /// How many more there are than before: of text, and of the others.
+    pub fn more_than(&self, before: &Self) -> (f64, f64) {
+        (self.text as f64 - before.text as f64, self.opaque as f64 - before.opaque as f64)
+    }
+}
+
+/// What requests have grown by, as sums of products of bytes of text, of other bytes, and of the tokens that the provider
+/// counted for both. From these follow the tokens for a byte of each kind, with the least error in the squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    text_text: f64,
+    text_opaque: f64,
+    opaque_opaque: f64,
+    text_counted: f64,
+    opaque_counted: f64,
+}
+
+/// Both kinds of bytes must grow so differently that the tokens of one can be told from those of the other. Chosen.
+const LEAST_APART: f64 = 0.01;
+
+impl Growth {
+    /// Adds a request that grew by this many bytes and tokens.
+    pub fn add(&mut self, (text, opaque): (f64, f64), counted: f64) {
+        self.text_text += text * text;
+        self.text_opaque += text * opaque;
+        self.opaque_opaque += opaque * opaque;
+        self.text_counted += text * counted;
+        self.opaque_counted += opaque * counted;
+    }
+
+    /// Tokens for a byte of text, and for another byte; `None` if that cannot be told yet.
+    pub fn rates(&self) -> Option<(f64, f64)> {
+        let apart = self.text_text * self.opaque_opaque - self.text_opaque * self.text_opaque;
+        if apart <= LEAST_APART * self.text_text * self.opaque_opaque {
+            return None;
+        }
+        let text = (self.text_counted * self.opaque_opaque - self.opaque_counted * self.text_opaque) / apart;
+        let opaque = (self.opaque_counted * self.text_text - self.text_counted * self.text_opaque) / apart;
+        (text > 0.0 && opaque >= 0.0).then_some((text, opaque))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tokens_of_both_kinds_are_told_apart() {
+        let mut growth = Growth::default();
+        assert_eq!(growth.rates(), None);
+        for (text, opaque) in [(4_000.0, 100.0), (900.0, 700.0), (8_000.0, 0.0), (300.0, 1_500.0)] {
+            growth.add((text, opaque), text / 4.0 + opaque / 30.0);
+        }
+        let (text, opaque) = growth.rates().expect("both kinds have grown");
+        assert!((text - 0.25).abs() < 1e-9 && (opaque - 1.0 / 30.0).abs() < 1e-9, "{text} and {opaque}");
+    }
+
+    #[test]
+    fn what_always_grows_alike_is_not_told_apart() {
+        let mut growth = Growth::default();
+        for size in [1.0, 5.0, 9.0] {
+            growth.add((size * 1_000.0, size * 30.0), size * 260.0);
+        }
+        assert_eq!(growth.rates(), None);
+        let mut growth = Growth::default();
+        growth.add((1_000.0, 0.0), 250.0);
+        assert_eq!(growth.rates(), None);
+    }
+}
