@@ -35,5 +35,5 @@ pub async fn receiver_at(path: &'static str) -> (Receiver, Received) {
     });
     tokio::spawn(async move { axum::serve(listener, app).await });
     let headers = vec![("x-key".to_owned(), "of the receiver".to_owned())];
-    (Receiver { url, headers, service: "test".to_owned(), delay: Duration::from_millis(50) }, received)
+    (Receiver { url, headers, service: "test".to_owned(), delay: Duration::from_secs(1) }, received)
 }
