@@ -15,7 +15,6 @@ use std::time::Duration;
 use contexture::fold::Prices;
 use contexture::transcript::Transcript;
 use contexture_cli::failure::Failure;
-use contexture_cli::progress::ProgressCounter;
 use contexture_cli::replay::settings::settings_of;
 use contexture_cli::settings::keys::Counter;
 use contexture_cli::settings::{Command, Sources, resolve};
@@ -25,6 +24,7 @@ use contexture_measure::policies::own::Own;
 use contexture_measure::policies::{KNOWN, WindowPolicy};
 use contexture_measure::recorded::RecordedSession;
 use contexture_measure::work::in_parallel;
+use contexture_terminal::progress::ProgressCounter;
 
 use crate::synthetic::Rng;
 use report::{Judged, Report};

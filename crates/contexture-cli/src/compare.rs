@@ -13,18 +13,18 @@ use serde::Serialize;
 
 use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
-use crate::progress::ProgressCounter;
 use crate::replay::example;
 use crate::replay::settings::settings_of;
 use crate::source::{self, RecordingSource, Unread};
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::plot::short_count;
 use contexture_measure::policies::own::Own;
 use contexture_measure::policies::{KNOWN, WindowPolicy};
 use contexture_measure::recorded::RecordedSession;
 use contexture_measure::work::in_parallel;
+use contexture_terminal::progress::ProgressCounter;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// Compare ways to fit recorded sessions into a context window, without calling a model
 ///

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use contexture::store::Place;
 
-use crate::harmless::written_out;
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::written_out;
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The exit code of work that failed.
 const FAILED_WORK: u8 = 1;

@@ -1,6 +1,6 @@
 //! The commands in groups, as the help lists them.
 
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The groups with their commands, what most people need first.
 const GROUPS: [(&str, &[&str]); 5] = [

@@ -11,11 +11,11 @@ use contexture::transcript::{self, Report};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::progress::ProgressCounter;
 use crate::source::{self, RecordingSource, Unread, say};
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
 use contexture_measure::names::Names;
+use contexture_terminal::progress::ProgressCounter;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// Convert recorded sessions of agents to one plain form, with one message per line
 ///

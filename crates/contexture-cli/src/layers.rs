@@ -8,8 +8,8 @@ use contexture::layers::{BuiltIn, built_in};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// List the built-in layers
 ///

@@ -13,20 +13,16 @@ pub mod environment;
 pub mod failure;
 pub mod gateway;
 mod groups;
-pub mod harmless;
 pub mod import;
 pub mod layers;
 mod lines;
 pub mod manual;
 pub mod mcp;
 pub mod memory;
-pub mod progress;
 pub mod replay;
 pub mod settings;
 pub mod source;
 pub mod store;
-pub mod table;
-pub mod terminal;
 pub mod window;
 
 use std::ffi::OsString;
@@ -36,8 +32,8 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use contexture_terminal::screen::{Screen, TextStyle};
 use failure::Failure;
-use terminal::Screen;
 
 /// Builds the context window of an LLM agent: runs agents through a gateway, and measures recorded sessions.
 #[derive(Parser)]
@@ -144,7 +140,7 @@ fn short_help(screen: Screen) -> String {
     let mut text = screen.wrap("contexture builds the context window of an LLM agent.", 0);
     text.push_str("\n\n");
     for (command, shows) in EXAMPLES {
-        text.push_str(&format!("  {}\n", screen.paint(terminal::TextStyle::Bold, command)));
+        text.push_str(&format!("  {}\n", screen.paint(TextStyle::Bold, command)));
         text.push_str(&format!("{}\n", screen.wrap(&format!("      {shows}"), 6)));
     }
     let more = "`contexture help` lists all commands, `contexture help COMMAND` explains one.";

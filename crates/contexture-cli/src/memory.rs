@@ -26,7 +26,7 @@ use clap::{Args, Subcommand};
 pub(crate) use whose::now_ms;
 
 use crate::failure::Failure;
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// Search what your agents did before, and look into what they remember
 ///

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfReplay};
 use crate::failure::Failure;
-use crate::progress::ProgressCounter;
 use crate::source::{self, RecordingSource};
-use crate::terminal::Screen;
 use contexture_measure::work::in_parallel;
+use contexture_terminal::progress::ProgressCounter;
+use contexture_terminal::screen::Screen;
 
 use contexture_measure::play::player::Player;
 use contexture_measure::play::settings::PlaySettings;

@@ -12,7 +12,7 @@ use anyhow::Context;
 use contexture::transcript::{self, ReadError, Record, Report, Transcript};
 
 use crate::failure::Failure;
-use crate::harmless::written_out;
+use contexture_terminal::harmless::written_out;
 use contexture_text::numbers::counted;
 
 /// Bytes read from a file at once.

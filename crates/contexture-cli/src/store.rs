@@ -15,8 +15,8 @@ use contexture_inspect::OwnFile;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::progress::ProgressLine;
-use crate::terminal::Screen;
+use contexture_terminal::progress::ProgressLine;
+use contexture_terminal::screen::Screen;
 use contexture_text::numbers::counted;
 
 /// How often a store that somebody writes to is copied.

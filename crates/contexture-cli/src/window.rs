@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
-use crate::harmless::for_output;
-use crate::table::{Align, TextTable};
-use crate::terminal::{Screen, TextStyle};
 use contexture_measure::plot::short_count;
+use contexture_terminal::harmless::for_output;
+use contexture_terminal::screen::{Screen, TextStyle};
+use contexture_terminal::table::{Align, TextTable};
 
 /// How often `--watch` checks the files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use contexture_bench::judge::{Options, run};
 use contexture_cli::failure::Failure;
-use contexture_cli::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// Measures what context policies keep and cost, on recordings of your own.
 #[derive(Parser)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
-use contexture_cli::progress::ProgressCounter;
 use contexture_measure::work::in_parallel;
+use contexture_terminal::progress::ProgressCounter;
 
 use super::capture::Capture;
 use super::recordings::Played;

@@ -2,9 +2,9 @@
 
 use contexture::transcript::Record;
 use contexture_cli::failure::Failure;
-use contexture_cli::progress::ProgressCounter;
 use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::work::in_parallel;
+use contexture_terminal::progress::ProgressCounter;
 
 use super::options::Options;
 use super::sample::{self, Sampling};

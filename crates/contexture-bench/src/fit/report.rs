@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use contexture::fold::fitting::WEIGHTS;
-use contexture_cli::table::{Align, TextTable};
+use contexture_terminal::table::{Align, TextTable};
 use serde_json::{Value, json};
 
 use super::capture::{Capture, FILLS};

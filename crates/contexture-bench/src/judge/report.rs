@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use contexture_cli::table::{Align, TextTable, counted};
-use contexture_cli::terminal::Screen;
 use contexture_measure::judge::Measures;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
+use contexture_text::numbers::counted;
 use serde_json::{Value, json};
 
 use super::interval::{Draws, Estimate};

@@ -24,12 +24,12 @@ use super::session::{Layers, Session, chain, failure_of};
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
-use crate::harmless::{on_one_line, written_out};
 use crate::memory::now_ms;
 use crate::settings::keys;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
 use contexture_measure::plot::short_count;
+use contexture_terminal::harmless::{on_one_line, written_out};
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// The cells of the widest bar.
 const BAR_CELLS: u64 = 32;

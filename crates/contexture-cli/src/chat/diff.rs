@@ -3,8 +3,8 @@
 use similar::{ChangeTag, TextDiff};
 
 use super::happening::Edit;
-use crate::harmless::written_out;
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::written_out;
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The most lines of a difference.
 const MAX_LINES: usize = 40;

@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthChar;
 
 use super::happening::{Elicitation, Happening, Happenings, Tail, one_line};
 use super::keyboard::Key;
-use crate::harmless::written_out;
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::written_out;
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The most characters that are written for a field.
 const MAX_CHARS: usize = 10_000;

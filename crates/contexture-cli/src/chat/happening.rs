@@ -10,7 +10,7 @@ use contexture::tools::{McpQuestion, McpReply};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::harmless::written_out;
+use contexture_terminal::harmless::written_out;
 
 /// The most characters of a line about a call.
 const MAX_CHARS: usize = 100;

@@ -11,8 +11,8 @@ use super::happening::{Happening, SHORTENED};
 use super::keyboard::terminated;
 use super::session::{Session, failure_of};
 use crate::failure::Failure;
-use crate::harmless::{spoken, written_out};
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::{spoken, written_out};
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// Goes on with an unfinished turn, and then runs one with the text.
 pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::markdown::cut;
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::markdown::cut;
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// How often it is drawn anew.
 pub(super) const TICK: Duration = Duration::from_millis(120);

@@ -4,9 +4,9 @@ use contexture::item::{Item, Role};
 use contexture_text::numbers::counted;
 
 use super::happening::Call;
-use super::markdown::{Markdown, wrapped_text};
-use crate::harmless::{spoken, written_out};
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::{spoken, written_out};
+use contexture_terminal::markdown::{Markdown, wrapped_text};
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The most turns that are shown.
 const MAX_TURNS: usize = 3;

@@ -10,12 +10,12 @@ use super::completion::{Narrowed, ProjectFiles, referenced};
 use super::editor::Editor;
 use super::keyboard::{Key, Keyboard, TERMINATED};
 use super::live::Live;
-use super::markdown::wrapped_text;
 use super::past;
 use super::session::{Session, failure_of};
 use crate::failure::Failure;
-use crate::harmless::written_out;
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::written_out;
+use contexture_terminal::markdown::wrapped_text;
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// What a person writes after.
 pub(super) const PROMPT: &str = "› ";

@@ -10,8 +10,8 @@ use contexture_text::spoken::title_of;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// What is said if there is none.
 pub(super) const NONE_YET: &str = "There is no thread of this directory yet.\n";

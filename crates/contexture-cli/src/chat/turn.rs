@@ -11,13 +11,13 @@ use super::form::{Form, Step};
 use super::happening::{Call, Happening, Intent, Question, Ran, Reply, SHORTENED, one_line};
 use super::keyboard::Key;
 use super::live::TICK;
-use super::markdown::{Markdown, wrapped_text};
 use super::session::{Session, chain};
 use super::spent;
 use super::talk::{PROMPT, Talk, size};
 use crate::failure::Failure;
-use crate::harmless::{on_one_line, spoken, written_out};
-use crate::terminal::{Screen, TextStyle};
+use contexture_terminal::harmless::{on_one_line, spoken, written_out};
+use contexture_terminal::markdown::{Markdown, wrapped_text};
+use contexture_terminal::screen::{Screen, TextStyle};
 
 /// What is said while nothing has come of an answer.
 const WAITING: &str = "waiting for the model";

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// Talk to a model in the terminal (on Linux and macOS only)
 #[derive(Args)]

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::files::{Files, Place};
 use super::flags::{ConfigFlags, Everything};
 use crate::failure::{Failure, without_passwords};
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// Print the configuration with the source of each value
 ///

@@ -4,7 +4,7 @@ use contexture_gateway::account::compare::{Comparison, Interval, LEAST, Measure}
 
 use contexture_text::numbers::counted;
 
-use crate::table::{Align, TextTable};
+use contexture_terminal::table::{Align, TextTable};
 
 /// Both groups with their intervals, and what is missing for narrower ones.
 pub(super) fn told(comparison: &Comparison) -> String {

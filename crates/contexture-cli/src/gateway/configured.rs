@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use contexture_text::yaml;
 
 /// Largest file of settings that is read.
 const MOST_BYTES: u64 = 4 << 20;

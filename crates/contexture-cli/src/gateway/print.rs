@@ -3,7 +3,7 @@
 use contexture_gateway::Receipt;
 use contexture_gateway::account::told::ToldLine;
 
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// The width of the subjects before the lines of a receipt.
 const SUBJECT_CHARS: usize = 10;

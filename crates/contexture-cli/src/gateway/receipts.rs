@@ -16,8 +16,8 @@ use super::compared;
 use super::place::StoreFlag;
 use super::print::{self, Extent};
 use crate::failure::Failure;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// Print what your agents' requests cost, and what they would have cost unchanged
 ///

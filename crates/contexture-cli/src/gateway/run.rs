@@ -21,7 +21,7 @@ use super::telemetry;
 use crate::failure::Failure;
 use crate::memory::embedder::without_meaning;
 use crate::settings::GATEWAY_VARIABLE;
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// Run an agent through a local gateway, and say at the end what it cost
 ///

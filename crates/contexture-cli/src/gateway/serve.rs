@@ -19,7 +19,7 @@ use super::start::cannot_start;
 use super::stopping::StopSignals;
 use super::telemetry;
 use crate::failure::Failure;
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// Run a gateway without an agent, and print the variables to set
 ///

@@ -8,7 +8,7 @@ use contexture_gateway::Store;
 
 use super::place::StoreFlag;
 use crate::failure::Failure;
-use crate::harmless::for_output;
+use contexture_terminal::harmless::for_output;
 use contexture_text::numbers::{counted, thousands};
 
 /// Print the full text of an output that was shortened, or the decisions about a conversation

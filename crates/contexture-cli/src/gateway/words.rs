@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
-use crate::harmless::spoken;
+use contexture_terminal::harmless::spoken;
 
 /// The most bytes that are kept, of the end.
 const MOST_BYTES: usize = 64 << 10;

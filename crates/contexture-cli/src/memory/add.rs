@@ -40,5 +40,5 @@ pub(super) fn run(add: &MemoryAdd) -> Result<(), Failure> {
         Added::New(id) => format!("remembered as {id}, for {owner}"),
         Added::Known(id) => format!("{id} says so already"),
     };
-    Ok(writeln!(io::stdout(), "{}", crate::harmless::on_one_line(&told))?)
+    Ok(writeln!(io::stdout(), "{}", contexture_terminal::harmless::on_one_line(&told))?)
 }

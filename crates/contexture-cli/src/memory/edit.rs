@@ -7,7 +7,7 @@ use contexture::facts::{Edit as Change, Place};
 
 use super::whose::{Whose, in_words, not_changed, now_ms, scope_of, wait};
 use crate::failure::Failure;
-use crate::harmless::written_out;
+use contexture_terminal::harmless::written_out;
 
 /// Correct a fact, or move it from a project to a user
 ///

@@ -20,9 +20,9 @@ use super::own::memory_path;
 use super::place::Place;
 use super::whose::Whose;
 use crate::failure::Failure;
-use crate::harmless::on_one_line;
 use crate::store;
-use crate::terminal::Screen;
+use contexture_terminal::harmless::on_one_line;
+use contexture_terminal::screen::Screen;
 
 /// Take in the recorded sessions of your agents, so that they can be searched
 ///

@@ -17,12 +17,12 @@ use super::embedder::{configured_embedder, tell_trouble};
 use super::own::{NO_PROJECT, OpenedMemory, memory_path, open_memory, project_at};
 use super::sessions::{AGENTS, RecordedSession, find_sessions, named_sessions};
 use crate::failure::Failure;
-use crate::harmless::{on_one_line, written_out};
-use crate::progress::ProgressLine;
 use crate::settings::Command;
 use crate::source;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::harmless::{on_one_line, written_out};
+use contexture_terminal::progress::ProgressLine;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// So many passages, or so many bytes of them, are written at once.
 const MAX_WAITING: usize = 4_096;

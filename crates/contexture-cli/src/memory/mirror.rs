@@ -11,7 +11,7 @@ use contexture::facts::mirror::{Applied, MAX_FILE_BYTES, apply};
 use super::forgotten::{forget_elsewhere, scrub};
 use super::whose::{Whose, failed, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
-use crate::harmless::written_out;
+use contexture_terminal::harmless::written_out;
 use contexture_text::numbers::counted;
 
 /// Takes over the files of a folder.

@@ -15,10 +15,10 @@ use super::own::memory_path;
 use super::place::Place;
 use super::search_own::{self, OwnSearch};
 use crate::failure::Failure;
-use crate::harmless::{for_output, on_one_line};
 use crate::settings::Command;
 use crate::store;
-use crate::terminal::Screen;
+use contexture_terminal::harmless::{for_output, on_one_line};
+use contexture_terminal::screen::Screen;
 
 /// A budget in which everything that is found has room.
 const LARGE_BUDGET: u64 = 100_000;

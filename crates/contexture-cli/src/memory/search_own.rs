@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::own::{current_project, memory_path};
 use super::whose::now_ms;
 use crate::failure::Failure;
-use crate::harmless::{for_output, on_one_line};
 use crate::store::Looked;
-use crate::terminal::Screen;
+use contexture_terminal::harmless::{for_output, on_one_line};
+use contexture_terminal::screen::Screen;
 
 /// The least room that is worth a search in one more project.
 const LEAST_ROOM: u64 = 100;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
-use crate::harmless::on_one_line;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::harmless::on_one_line;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// List what is remembered, with who said it and since when
 ///

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::whose::{Kept, Whose, in_words, wait};
 use crate::failure::Failure;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// Count what is remembered, and what learning it cost
 #[derive(Args)]

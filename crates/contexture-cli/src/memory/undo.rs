@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::whose::{Whose, in_words, not_changed, now_ms, wait};
 use crate::failure::Failure;
-use crate::harmless::written_out;
+use contexture_terminal::harmless::written_out;
 
 /// Take back the last change of what is remembered, or of one fact
 ///

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::whose::{Whose, in_words, wait};
 use crate::failure::Failure;
-use crate::harmless::on_one_line;
 use crate::store;
-use crate::terminal::Screen;
+use contexture_terminal::harmless::on_one_line;
+use contexture_terminal::screen::Screen;
 
 /// How much of an item is printed around a quote, in characters.
 const AROUND_CHARS: usize = 160;

@@ -7,10 +7,10 @@ use contexture::files::model::{FileModel, Grade};
 use contexture::fold::{Fold, FoldDecision};
 use serde::Serialize;
 
-use crate::harmless::on_one_line;
-use crate::table::{Align, TextTable};
-use crate::terminal::Screen;
 use contexture_measure::plot::short_count;
+use contexture_terminal::harmless::on_one_line;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 
 /// The largest number of folds in the table.
 const MAX_FOLDS_SHOWN: usize = 12;

@@ -2,7 +2,7 @@
 
 use contexture::transcript::{Report, Transcript};
 
-use crate::terminal::Screen;
+use contexture_terminal::screen::Screen;
 
 /// An invented session of an agent that repairs a small program that computes tides.
 const RECORDING: &str = include_str!("example.jsonl");

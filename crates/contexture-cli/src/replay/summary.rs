@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use super::decided::{DecidedCounts, GradedLines};
 use super::worth::{DollarSum, Dollars, Kept};
-use crate::harmless::on_one_line;
-use crate::table::{Align, TextTable};
-use crate::terminal::{Screen, TextStyle};
 use contexture_measure::bill::{ReplayBill, Sizes};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::names::Names;
 use contexture_measure::plot::{Series, plot, short_count};
 use contexture_measure::policies::own::MadeMessages;
 use contexture_measure::recorded::RecordedSession;
+use contexture_terminal::harmless::on_one_line;
+use contexture_terminal::screen::{Screen, TextStyle};
+use contexture_terminal::table::{Align, TextTable};
 
 /// The widest plot.
 const MAX_PLOT_WIDTH: usize = 100;

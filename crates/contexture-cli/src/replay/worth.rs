@@ -4,8 +4,8 @@ use contexture_gateway::models::Models;
 use contexture_gateway::simulate::played::ASSUMED_MODEL;
 use serde::Serialize;
 
-use crate::terminal::Screen;
 use contexture_measure::judge::Measures;
+use contexture_terminal::screen::Screen;
 
 /// What the input of requests costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of the workspace that it may depend on, from the bottom up. A crate uses only those above
 /// it in this list, so there is no circle and nothing that points up.
-const CRATES: [(&str, &[&str]); 12] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("contexture-core", &[]),
     ("contexture-text", &["contexture-core"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
@@ -31,6 +31,7 @@ const CRATES: [(&str, &[&str]); 12] = [
     ("contexture-gateway", &["contexture", "contexture-core", "contexture-text"]),
     ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
     ("contexture-measure", &["contexture"]),
+    ("contexture-terminal", &["contexture-core"]),
     (
         "contexture-cli",
         &[
@@ -39,6 +40,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "contexture-gateway",
             "contexture-inspect",
             "contexture-measure",
+            "contexture-terminal",
             "contexture-text",
         ],
     ),

@@ -175,6 +175,7 @@ fn no_file_imports_from_a_file_that_imports_from_it() {
         ("contexture-gateway", 40, NotFromParts),
         ("contexture-inspect", 15, NotFromParts),
         ("contexture-measure", 10, NotFromParts),
+        ("contexture-terminal", 5, NotFromParts),
         ("contexture-cli", 20, NotFromParts),
     ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");

@@ -5,8 +5,8 @@ mod table;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::code::{self, Language};
-use crate::terminal::Screen;
+use crate::code::{self, Language};
+use crate::screen::Screen;
 use inline::inline;
 
 /// A character with its style, a code of the terminal that is empty for plain text.
@@ -25,7 +25,7 @@ const MAX_TABLE_LINES: usize = 500;
 
 /// An answer that is being shown. It knows whether it is inside a block of code, or of a table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Markdown {
+pub struct Markdown {
     /// The fence that ends the block of code, and its language.
     code: Option<(String, Language)>,
     /// The lines of a table that has not ended: its columns are as wide as all of them need.
@@ -34,7 +34,7 @@ pub(super) struct Markdown {
 
 impl Markdown {
     /// The rows that can be shown after a whole line. Those of a table come when it has ended.
-    pub(super) fn line(&mut self, line: &str, screen: Screen) -> Vec<String> {
+    pub fn line(&mut self, line: &str, screen: Screen) -> Vec<String> {
         if self.code.is_none() && table::is_row(line) && self.table.len() < MAX_TABLE_LINES {
             self.table.push(line.to_owned());
             return Vec::new();
@@ -45,7 +45,7 @@ impl Markdown {
     }
 
     /// The rows that are left when the answer has ended.
-    pub(super) fn end(&mut self, screen: Screen) -> Vec<String> {
+    pub fn end(&mut self, screen: Screen) -> Vec<String> {
         let lines = std::mem::take(&mut self.table);
         match table::table(&lines, screen.columns) {
             Some(rows) => rows.iter().map(|row| painted(row, screen)).collect(),
@@ -160,13 +160,13 @@ pub(super) fn painted(row: &[Glyph], screen: Screen) -> String {
 }
 
 /// Plain text in rows that are broken between words, all but the first with an indent.
-pub(super) fn wrapped_text(text: &str, indent: usize, columns: usize) -> Vec<String> {
+pub fn wrapped_text(text: &str, indent: usize, columns: usize) -> Vec<String> {
     let none = Screen { columns, has_colours: false };
     wrapped(&plain(text, ""), indent, columns).iter().map(|row| painted(row, none)).collect()
 }
 
 /// A text that is cut where a row ends.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     let mut width = 0;
     for (at, character) in text.char_indices() {
         width += columns_of(character);

@@ -1,7 +1,7 @@
 //! Text tables that fit the screen.
 
 use crate::harmless::written_out;
-use crate::terminal::{Screen, TextStyle};
+use crate::screen::{Screen, TextStyle};
 
 /// Spaces between two columns.
 const GAP: usize = 2;

@@ -7,7 +7,7 @@ const COMMENT: &str = "2";
 
 /// How comments of a language begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Language {
+pub enum Language {
     /// With `//`.
     #[default]
     Slashes,
@@ -21,7 +21,7 @@ pub(super) enum Language {
 
 impl Language {
     /// That of the name after a fence.
-    pub(super) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let name = name.split([' ', ',', '{']).next().unwrap_or_default().to_lowercase();
         match name.as_str() {
             "py" | "python" | "sh" | "bash" | "zsh" | "shell" | "console" | "fish" | "rb" | "ruby" | "toml"
@@ -111,7 +111,7 @@ const KEYWORDS: [&str; 62] = [
 ];
 
 /// A line of code in its styles.
-pub(super) fn coloured(line: &str, language: Language) -> Vec<(char, &'static str)> {
+pub fn coloured(line: &str, language: Language) -> Vec<(char, &'static str)> {
     let mut glyphs = Vec::with_capacity(line.len());
     let mut push = |text: &str, style: &'static str| glyphs.extend(text.chars().map(|character| (character, style)));
     let Some(comment) = language.comment() else {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
-use contexture::window::is_invisible;
+use contexture_core::window::is_invisible;
 
 /// A text by which somebody decides, such as a command that is about to run: whatever controls a terminal, turns the
 /// direction of writing around or cannot be seen is written out, as `\u{202e}`. Line feeds and tabs stay.
