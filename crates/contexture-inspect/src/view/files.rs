@@ -1,0 +1,99 @@
+//! What the model believes about files, and what happened to them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// A file that a conversation uses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileLine {
+    /// Its path as the agent wrote it.
+    pub path: String,
+    /// How reliable its known lines are.
+    pub grade: FileGrade,
+    /// Why the grade is not higher.
+    pub reason: String,
+    /// The number of known lines.
+    pub lines: u64,
+    /// The same by grade.
+    pub graded: BTreeMap<String, u64>,
+    /// Whether these are all of its lines.
+    pub is_whole: bool,
+    /// How often it was read.
+    pub reads: u64,
+    /// How often the agent changed it.
+    pub changes: u64,
+    /// The request in which it was last read or changed.
+    pub last: u64,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileEventKind {
+    /// Lines of it were read.
+    Read,
+    /// A search showed lines of it.
+    Searched,
+    /// The agent changed it.
+    Changed,
+    /// The agent wrote it whole.
+    Written,
+    /// It was deleted.
+    Deleted,
+    /// It was renamed.
+    Moved,
+    /// Something may have changed it.
+    InDoubt,
+    /// It was named.
+    Named,
+}
+
+/// How reliable the lines of a file that a block shows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShownGrade {
+    /// Nothing is known to have changed them.
+    Sure,
+    /// Something may have changed them.
+    InDoubt,
+    /// The file was changed since.
+    Overtaken,
+    /// The file was read again since.
+    ReadAgain,
+}
+
+/// How reliable the known lines of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileGrade {
+    /// The disk has the same.
+    Verified,
+    /// Nothing is known to have changed them.
+    Sure,
+    /// They follow from a change that was not shown.
+    Presumed,
+    /// Something may have changed them.
+    InDoubt,
+    /// The file was changed since.
+    Overtaken,
+    /// The file was read again since.
+    ReadAgain,
+    /// The file was deleted.
+    Deleted,
+    /// No line is known.
+    Unknown,
+}
+
+/// An event in the history of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileEvent {
+    /// The request that first showed it.
+    pub n: u64,
+    /// What happened.
+    pub what: FileEventKind,
+    /// The lines, or the cause.
+    pub detail: String,
+    /// The block that shows it.
+    pub block: u32,
+}
