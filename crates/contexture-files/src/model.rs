@@ -15,6 +15,7 @@ use super::path::{extension_of, is_beneath, normalize};
 mod align;
 mod change;
 mod compare;
+mod edit;
 mod format;
 mod grade;
 mod index;
