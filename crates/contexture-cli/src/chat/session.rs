@@ -96,6 +96,8 @@ impl Session {
         let Opening { store, path, directory, config, endpoint, permission, servers, files } = opening;
         let Endpoint { client, mut key_variables } = endpoint;
         key_variables.extend(config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env));
+        let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
+        key_variables.extend(of_memory.into_iter().filter_map(|key| config.get(key)));
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),

@@ -14,7 +14,7 @@ use super::provider::{Provider, Reply};
 use crate::program::{bare_program, run};
 
 /// Variables with made-up keys, as people have them.
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 11] = [
     ("MINE", "sk-made-up-of-the-model-1000"),
     ("ANTHROPIC_API_KEY", "sk-ant-made-up-1001"),
     ("OPENAI_API_KEY", "sk-proj-made-up-1002"),
@@ -24,6 +24,8 @@ const KEYS: [(&str, &str); 9] = [
     ("DATABASE_URL", "postgres://me:made-up-1006@db/app"),
     ("SOMETHING_OF_MINE", "made-up-without-a-telling-name-1007"),
     ("GOPROXY", "https://me:made-up-1008@proxy.example"),
+    ("TEAM_EMBEDS", "made-up-of-the-embedder-1009"),
+    ("TEAM_LEARNS", "made-up-of-the-learner-1010"),
 ];
 
 /// What a hostile command tries: its environment, that of its parent and of everybody else, and inherited files.
@@ -101,6 +103,8 @@ fn session(user: Option<u32>) -> (tempfile::TempDir, Provider, String) {
     fs::write(&server, SERVER).expect("a file");
     let text = format!(
         "[chat]\nurl = \"{}\"\nmodel = \"m\"\nkey_env = \"MINE\"\nenvironment = [\"PASSED_ON\", \"TEAM_*\", \"MINE\"]\n\
+         [memory.embedder]\nurl = \"http://127.0.0.1:1/v1\"\nmodel = \"e\"\nkey_env = \"TEAM_EMBEDS\"\n\
+         [memory.model]\nurl = \"http://127.0.0.1:1/v1\"\nname = \"l\"\nkey_env = \"TEAM_LEARNS\"\n\
          [[mcp]]\nname = \"spy\"\ncommand = \"python3\"\nargs = [{server:?}]\n",
         provider.url
     );
