@@ -9,12 +9,11 @@ use super::agent::{Agent, Step};
 use super::played::{digests, long, records, small};
 use super::provider::{Provider, post};
 
-/// How far the account may be off.
-const OFF: f64 = 0.02;
-
-/// How far it may be off where a client goes back: what the provider counts for all that is left then is an estimate.
-/// Measured: .8 % in messages and chat, 2.2 % in responses with encrypted reasoning.
-const OFF_BACK: f64 = 0.03;
+/// How far the account may be off: what the provider counts for all that is left of a changed past is an estimate, and
+/// encrypted reasoning says little of its tokens. Measured: at most .8 %, and 2.3 % in responses.
+fn most_off(format: Format) -> f64 {
+    if format == Format::Responses { 0.03 } else { 0.02 }
+}
 
 /// How a client takes outputs away.
 #[derive(Clone, Copy)]
@@ -118,7 +117,11 @@ async fn a_client_that_masks_its_outputs_never_pays_more() {
             assert!(billed <= passed, "{name}: {billed} is more than {passed}");
             assert!((receipt.billed - billed).abs() < 1.0, "{name}: {billed}, the receipt says {}", receipt.billed);
             let off = (receipt.passed_through - passed).abs() / passed;
-            assert!(off < OFF, "{name}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
+            assert!(
+                off < most_off(format),
+                "{name}: pass-through is {passed}, the receipt says {}",
+                receipt.passed_through
+            );
         }
     }
 }
@@ -198,6 +201,10 @@ async fn the_account_of_a_client_that_goes_back_is_right() {
         let receipt = Receipt::of(&records(&gateway, sent).await);
         println!("{format:?}: billed {billed:.0} of {passed:.0}, said {:.0}", receipt.passed_through);
         let off = (receipt.passed_through - passed).abs() / passed;
-        assert!(off < OFF_BACK, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
+        assert!(
+            off < most_off(format),
+            "{format:?}: pass-through is {passed}, the receipt says {}",
+            receipt.passed_through
+        );
     }
 }
