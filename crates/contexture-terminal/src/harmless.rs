@@ -9,7 +9,7 @@ use contexture_core::window::is_invisible;
 /// direction of writing around or cannot be seen is written out, as `\u{202e}`. Line feeds and tabs stay.
 ///
 /// ```
-/// use contexture_cli::harmless::written_out;
+/// use contexture_terminal::harmless::written_out;
 /// assert_eq!(written_out("a\u{202e}b\x1b[2J\r\nc"), "a\\u{202e}b\\u{1b}[2J\nc");
 /// ```
 pub fn written_out(text: &str) -> String {
@@ -30,7 +30,7 @@ pub fn written_out(text: &str) -> String {
 /// The same on one line: white space of any kind is one space.
 ///
 /// ```
-/// use contexture_cli::harmless::on_one_line;
+/// use contexture_terminal::harmless::on_one_line;
 /// assert_eq!(on_one_line(" a\n\tb\u{7} "), "a b\\u{7}");
 /// ```
 pub fn on_one_line(text: &str) -> String {
@@ -42,7 +42,7 @@ pub fn on_one_line(text: &str) -> String {
 /// scripts and pictures need them.
 ///
 /// ```
-/// use contexture_cli::harmless::spoken;
+/// use contexture_terminal::harmless::spoken;
 /// assert_eq!(spoken("a\u{e0041}\u{3164}b\u{2028}c"), "a\\u{e0041}\\u{3164}b\nc");
 /// assert_eq!(spoken("می\u{200c}خواهم \u{202e}👩\u{200d}💻\x1b[2J"), "می\u{200c}خواهم 👩\u{200d}💻[2J");
 /// ```

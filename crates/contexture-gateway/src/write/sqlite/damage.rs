@@ -1,13 +1,14 @@
-//! Damage that is found while a store is used. The next start looks through the whole file for it.
+//! Damage of a store: what tells of it, and what is found while the store is used. The next start looks through the whole
+//! file for that.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, InterruptHandle};
+use rusqlite::{Connection, ErrorCode, InterruptHandle};
 
-use super::open::{damage_of, look_through};
+use super::tables;
 use crate::write::error::StoreError;
 
 /// The damage of a store, as far as it was found.
@@ -50,6 +51,37 @@ impl NotedDamage {
             }
         })?;
         Ok(handle)
+    }
+}
+
+/// Fails if the file is not what was written.
+pub(super) fn look_through(connection: &Connection) -> Result<(), StoreError> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Err(StoreError::Damaged(found));
+    }
+    match tables::damaged_rows(connection, 1)?.1.pop() {
+        Some(row) => Err(StoreError::Damaged(row)),
+        None => Ok(()),
+    }
+}
+
+/// What an error says about damage, if it does.
+pub(super) fn damage_of(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::Damaged(damage) => Some(damage.clone()),
+        StoreError::Unreadable(error) => Some(format!("something in it cannot be read: {error}")),
+        StoreError::Database(
+            error @ (rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)),
+        ) => Some(format!("something in it cannot be read: {error}")),
+        StoreError::Database(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Some(error.to_string()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
-use super::damage::mark_of;
+use super::damage::{damage_of, look_through, mark_of};
 use super::tables::{self, KNOWN_BY, KNOWN_BY_BYTES, VERSION};
 use super::writer::patiently;
 use crate::write::content::FileContent;
@@ -116,37 +116,6 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
         tables::create(connection)?;
     }
     Ok(())
-}
-
-/// Fails if the file is not what was written.
-pub(super) fn look_through(connection: &Connection) -> Result<(), StoreError> {
-    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if found != "ok" {
-        return Err(StoreError::Damaged(found));
-    }
-    match tables::damaged_rows(connection, 1)?.1.pop() {
-        Some(row) => Err(StoreError::Damaged(row)),
-        None => Ok(()),
-    }
-}
-
-/// What an error says about damage, if it does.
-pub(super) fn damage_of(error: &StoreError) -> Option<String> {
-    match error {
-        StoreError::Damaged(damage) => Some(damage.clone()),
-        StoreError::Unreadable(error) => Some(format!("something in it cannot be read: {error}")),
-        StoreError::Database(
-            error @ (rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::Utf8Error(..)),
-        ) => Some(format!("something in it cannot be read: {error}")),
-        StoreError::Database(error) => match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Some(error.to_string()),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// A connection to a file that exists.
