@@ -408,7 +408,7 @@ fn add_vectors(connection: &mut Connection, scope: &str, vectors: &[(String, Tex
 fn near(connection: &mut Connection, scope: &str, vector: &TextVector, limit: usize) -> Done<Near> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Near::default()) };
-    let (found, mean, compared) = vectors::near(&transaction, scope.id, vector, limit)?;
+    let (found, mean, compared) = vectors::near(&transaction, scope.id, vector, limit)?.end();
     let hit = |(document, score)| Ok(SearchHit { document: read(&transaction, document)?, score });
     Ok(Near { hits: found.into_iter().map(hit).collect::<Done<_>>()?, mean, compared })
 }

@@ -41,12 +41,12 @@ pub(super) fn lacking(connection: &Connection, scope: i64, model: &str, limit: u
 }
 
 /// Compares all vectors of a scope.
-pub(super) fn near(
+pub(super) fn near<'a>(
     connection: &Connection,
     scope: i64,
-    vector: &TextVector,
+    vector: &'a TextVector,
     limit: usize,
-) -> rusqlite::Result<(Vec<(i64, f64)>, f64, u64)> {
+) -> rusqlite::Result<Nearest<'a, i64>> {
     let sql = "SELECT document, numbers FROM search_vectors WHERE scope = ?1 AND model = ?2";
     let mut nearest = Nearest::new(vector, limit);
     let mut statement = connection.prepare_cached(sql)?;
@@ -54,5 +54,5 @@ pub(super) fn near(
     while let Some(row) = rows.next()? {
         nearest.add(row.get(0)?, row.get_ref(1)?.as_blob()?);
     }
-    Ok(nearest.end())
+    Ok(nearest)
 }

@@ -25,7 +25,9 @@ fn root() -> PathBuf {
 
 /// The fenced blocks of a page, each with what follows its fence.
 fn blocks(page: &str) -> Vec<(String, String)> {
-    let (mut blocks, mut open): (Vec<_>, Option<(usize, (String, String))>) = (Vec::new(), None);
+    let mut blocks = Vec::new();
+    // The ticks of its fence, and the block.
+    let mut open: Option<(usize, (String, String))> = None;
     for line in page.lines() {
         let rest = line.trim_start_matches('`');
         let ticks = line.len() - rest.len();
