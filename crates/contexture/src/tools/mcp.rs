@@ -178,7 +178,7 @@ impl McpServer {
         &self.repeated
     }
 
-    /// Whether the server speaks the revision in which every request stands for itself.
+    /// Whether the server speaks the revision in which every request says everything.
     pub fn is_stateless(&self) -> bool {
         self.connection.is_stateless()
     }
