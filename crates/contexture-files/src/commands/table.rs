@@ -1,7 +1,10 @@
-//! What is known of programs, one row each: what one changes, prints, runs, and does to the shell that starts it.
+//! What is known of programs, one row each: what one changes, prints, runs, takes, and does to the shell that starts it.
 
+mod arguments;
 mod tools;
 mod utilities;
+
+pub use arguments::{Arguments, Options, Prefix};
 
 /// A program.
 #[derive(Clone, Copy)]
@@ -22,6 +25,10 @@ pub struct Program {
     pub runs: Runs,
     /// Whether it sets variables of the shell.
     pub sets: Sets,
+    /// What its arguments are.
+    pub takes: Arguments,
+    /// The options before its subcommand.
+    pub options: Options,
     traits: &'static [Trait],
 }
 
@@ -265,8 +272,12 @@ pub fn rows() -> impl Iterator<Item = &'static Program> {
 static UNKNOWN: Program = program("");
 
 /// The row of a program.
-pub(crate) fn row(name: &str) -> &'static Program {
-    rows().find(|program| program.name == name || program.others.contains(&name)).unwrap_or(&UNKNOWN)
+pub fn row(name: &str) -> &'static Program {
+    let own = |rows: &'static [Program]| Some(&rows[rows.binary_search_by(|program| program.name.cmp(name)).ok()?]);
+    own(utilities::ROWS)
+        .or_else(|| own(tools::ROWS))
+        .or_else(|| rows().find(|program| program.others.contains(&name)))
+        .unwrap_or(&UNKNOWN)
 }
 
 /// Whether a command line has an action that does something of one kind.
@@ -349,6 +360,19 @@ impl Program {
         Self { sets, ..self }
     }
 
+    const fn takes(self, takes: Arguments) -> Self {
+        Self { takes, ..self }
+    }
+
+    /// Its arguments are only text, except the values of these options.
+    const fn text(self, lines: &'static [&'static str]) -> Self {
+        self.takes(Arguments::Text(lines))
+    }
+
+    const fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
     const fn is(self, traits: &'static [Trait]) -> Self {
         Self { traits, ..self }
     }
@@ -389,6 +413,8 @@ const fn program(name: &'static str) -> Program {
         filters: Filter::Unknown,
         runs: Runs::Nothing,
         sets: Sets::Never,
+        takes: Arguments::Unknown,
+        options: arguments::NO_OPTIONS,
         traits: &[],
     }
 }
@@ -442,4 +468,19 @@ const fn fixes(words: &'static str, needs: &'static [&'static str], extensions: 
 /// A formatter that follows references from file to file, or takes packages.
 const fn roams(words: &'static str, extensions: &'static [&'static str]) -> Action {
     act(words, Does::Formats(Formatting { extensions, only_named: false, is_local: true }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_found_by_each_of_its_names_alone() {
+        let names =
+            rows().flat_map(|program| program.others.iter().chain([&program.name]).map(move |name| (name, program)));
+        for (name, program) in names {
+            assert!(std::ptr::eq(row(name), program), "{name} is in two rows, or a row is not in order");
+        }
+        assert_eq!(row("nobody-has-this").name, "");
+    }
 }

@@ -1,9 +1,10 @@
 //! The rows of the programs that developers use: compilers, tests, packages, formatters, agents.
 
 use super::Trait::{IgnoresGit, PassesOnStatus, ShortVersion};
+use super::arguments::{OF_CARGO, OF_DOCKER, OF_GIT, OF_KUBECTL, OF_NPM};
 use super::{
-    Action, Changes, Language, Output, Program, Runs, apart, apart_unless, fixes, formats, installs, presumed,
-    presumed_with, program, reads, repository, roams, starts,
+    Action, Arguments, Changes, Language, Output, Program, Runs, apart, apart_unless, fixes, formats, installs,
+    presumed, presumed_with, program, reads, repository, roams, starts,
 };
 
 /// Options with which the compiler of Go writes to a named file, changes the list of modules or runs a program.
@@ -30,7 +31,8 @@ const GO_UNLESS: &[&str] = &[
 const MAKE_TARGETS: &[&str] = &["all", "build", "check", "compile", "lint", "test", "tests", "vet"];
 
 /// By name.
-pub(super) const ROWS: &[Program] = &[
+pub(super) static ROWS: &[Program] = &[
+    program("Rscript").takes(Arguments::Code),
     program("aider").runs(Runs::Agent),
     program("amp").runs(Runs::Agent),
     program("autopep8").actions(&[fixes("", &["-i", "--in-place"], &["py", "pyi"])]),
@@ -63,8 +65,12 @@ pub(super) const ROWS: &[Program] = &[
         fixes("lint", &["--write", "--fix", "--apply"], &[]),
     ]),
     program("black").actions(&[presumed_with("", &["--check", "--diff"]), formats("", &[], &["py", "pyi", "ipynb"])]),
-    program("bun").does(Changes::Code(Language::JavaScript)).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(
-        &[
+    program("bun")
+        .takes(Arguments::Code)
+        .does(Changes::Code(Language::JavaScript))
+        .runs(Runs::Tasks)
+        .is(&[IgnoresGit, ShortVersion])
+        .actions(&[
             presumed("pm bin"),
             presumed("pm ls"),
             presumed("run build"),
@@ -75,11 +81,10 @@ pub(super) const ROWS: &[Program] = &[
             presumed("test"),
             installs("add", &["json", "lock", "lockb"]),
             installs("install", &["json", "lock", "lockb"]),
-        ],
-    ),
+        ]),
     program("bundle").actions(&[installs("install", &["lock"]), starts("exec")]),
     program("bunx").also(&["uvx"]).actions(&[starts("")]),
-    program("cargo").runs(Runs::Work).is(&[IgnoresGit]).actions(&[
+    program("cargo").options(OF_CARGO).runs(Runs::Work).is(&[IgnoresGit]).actions(&[
         presumed("bench"),
         presumed("build"),
         presumed("check"),
@@ -98,6 +103,7 @@ pub(super) const ROWS: &[Program] = &[
     ]),
     program("clang-format").reads_unless(&["-i", "--i", "--files"]).actions(&[formats("", &["-i"], &[])]),
     program("claude").runs(Runs::Agent),
+    program("cloc").text(&[]),
     program("cmake").actions(&[presumed("--build")]),
     program("codex").runs(Runs::Agent),
     program("composer").runs(Runs::Tasks),
@@ -106,13 +112,13 @@ pub(super) const ROWS: &[Program] = &[
     program("cursor-agent").runs(Runs::Agent),
     program("dart")
         .actions(&[presumed_with("format", &["--output=none", "--output=show"]), formats("format", &[], &["dart"])]),
-    program("deno").runs(Runs::Tasks).is(&[ShortVersion]).actions(&[
+    program("deno").takes(Arguments::Code).runs(Runs::Tasks).is(&[ShortVersion]).actions(&[
         presumed("check"),
         presumed("lint"),
         presumed("test"),
     ]),
     program("direnv").actions(&[starts("exec .")]),
-    program("docker").is(&[PassesOnStatus]).actions(&[
+    program("docker").options(OF_DOCKER).is(&[PassesOnStatus]).actions(&[
         apart("images"),
         apart("inspect"),
         apart("logs"),
@@ -127,7 +133,7 @@ pub(super) const ROWS: &[Program] = &[
     program("eslint").actions(&[presumed(""), fixes("", &["--fix"], &[])]),
     program("flake8").actions(&[presumed("")]),
     program("gemini").runs(Runs::Agent),
-    program("gh").actions(&[
+    program("gh").text(&[]).actions(&[
         apart("issue list"),
         apart("issue view"),
         apart("pr checks"),
@@ -153,56 +159,63 @@ pub(super) const ROWS: &[Program] = &[
         presumed("run watch"),
         presumed("workflow"),
     ]),
-    program("git").does(Changes::Git).prints(Output::Git).runs(Runs::Work).actions(&[
-        reads("blame"),
-        reads("cat-file"),
-        reads("check-ignore"),
-        reads("cherry"),
-        reads("count-objects"),
-        reads("describe"),
-        reads("diff"),
-        reads("diff-tree"),
-        reads("for-each-ref"),
-        reads("grep"),
-        reads("help"),
-        reads("log"),
-        reads("ls-files"),
-        reads("ls-remote"),
-        reads("ls-tree"),
-        reads("merge-base"),
-        reads("name-rev"),
-        reads("range-diff"),
-        reads("rev-list"),
-        reads("rev-parse"),
-        reads("shortlog"),
-        reads("show"),
-        reads("show-ref"),
-        reads("status"),
-        reads("var"),
-        reads("version"),
-        reads("whatchanged"),
-        repository("add"),
-        repository("branch"),
-        repository("fetch"),
-        repository("gc"),
-        repository("notes"),
-        repository("reflog"),
-        repository("remote"),
-        repository("stash clear"),
-        repository("stash drop"),
-        repository("stash list"),
-        repository("stash show"),
-        repository("tag"),
-        repository("worktree list"),
-        presumed("commit"),
-        presumed("config"),
-        presumed("init"),
-        presumed("push"),
-        presumed("symbolic-ref"),
-        presumed("update-index"),
-        presumed("worktree add"),
-        presumed("worktree prune"),
-    ]),
+    program("git")
+        .takes(Arguments::Git)
+        .options(OF_GIT)
+        .does(Changes::Git)
+        .prints(Output::Git)
+        .runs(Runs::Work)
+        .actions(&[
+            reads("blame"),
+            reads("cat-file"),
+            reads("check-ignore"),
+            reads("cherry"),
+            reads("count-objects"),
+            reads("describe"),
+            reads("diff"),
+            reads("diff-tree"),
+            reads("for-each-ref"),
+            reads("grep"),
+            reads("help"),
+            reads("log"),
+            reads("ls-files"),
+            reads("ls-remote"),
+            reads("ls-tree"),
+            reads("merge-base"),
+            reads("name-rev"),
+            reads("range-diff"),
+            reads("rev-list"),
+            reads("rev-parse"),
+            reads("shortlog"),
+            reads("show"),
+            reads("show-ref"),
+            reads("status"),
+            reads("var"),
+            reads("version"),
+            reads("whatchanged"),
+            repository("add"),
+            repository("branch"),
+            repository("fetch"),
+            repository("gc"),
+            repository("notes"),
+            repository("reflog"),
+            repository("remote"),
+            repository("stash clear"),
+            repository("stash drop"),
+            repository("stash list"),
+            repository("stash show"),
+            repository("tag"),
+            repository("worktree list"),
+            presumed("commit"),
+            presumed("config"),
+            presumed("init"),
+            presumed("push"),
+            presumed("symbolic-ref"),
+            presumed("update-index"),
+            presumed("worktree add"),
+            presumed("worktree prune"),
+        ]),
+    program("glab").text(&[]),
     program("go").runs(Runs::Work).is(&[IgnoresGit]).actions(&[
         apart("doc"),
         apart("version"),
@@ -240,13 +253,16 @@ pub(super) const ROWS: &[Program] = &[
     program("gulp").runs(Runs::Tasks),
     program("hatch").runs(Runs::Tasks),
     program("invoke").runs(Runs::Tasks),
+    program("ipython").takes(Arguments::Code),
     program("isort")
         .actions(&[presumed_with("", &["--check", "--check-only", "--diff"]), fixes("", &[], &["py", "pyi"])]),
     program("jest").actions(&[presumed("")]),
+    program("julia").takes(Arguments::Code),
     program("just").runs(Runs::Tasks),
-    program("kubectl").actions(&[apart("get"), apart("logs")]),
+    program("kubectl").options(OF_KUBECTL).actions(&[apart("get"), apart("logs")]),
     program("lerna").runs(Runs::Tasks),
-    program("lua").runs(Runs::Anything),
+    program("lua").takes(Arguments::Code).runs(Runs::Anything),
+    program("luajit").takes(Arguments::Code),
     program("mage").runs(Runs::Tasks),
     program("make").does(Changes::Make { targets: MAKE_TARGETS }).runs(Runs::Work).is(&[IgnoresGit, PassesOnStatus]),
     program("markdownlint").also(&["markdownlint-cli2"]).actions(&[presumed("")]),
@@ -267,11 +283,16 @@ pub(super) const ROWS: &[Program] = &[
     ]),
     program("mvnw").runs(Runs::Tasks),
     program("mypy").actions(&[presumed("")]),
+    program("nerdctl").options(OF_DOCKER),
     program("ninja").actions(&[presumed("")]),
-    program("node").does(Changes::Code(Language::JavaScript)).runs(Runs::Anything).is(&[ShortVersion]),
+    program("node")
+        .takes(Arguments::Code)
+        .does(Changes::Code(Language::JavaScript))
+        .runs(Runs::Anything)
+        .is(&[ShortVersion]),
     program("nodejs").does(Changes::Code(Language::JavaScript)),
     program("nox").runs(Runs::Tasks),
-    program("npm").runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
+    program("npm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         apart("view"),
         presumed("ci"),
         presumed("ls"),
@@ -287,17 +308,19 @@ pub(super) const ROWS: &[Program] = &[
     program("npx").runs(Runs::Work).is(&[PassesOnStatus]).actions(&[starts("-y"), starts("--yes"), starts("")]),
     program("nvim").runs(Runs::Anything),
     program("nx").runs(Runs::Tasks),
+    program("oc").options(OF_KUBECTL),
     program("opencode").runs(Runs::Agent),
+    program("osascript").takes(Arguments::Code),
     program("oxlint").actions(&[presumed("")]),
     program("pdm").runs(Runs::Tasks).actions(&[starts("run")]),
-    program("perl").does(Changes::Code(Language::Perl)).runs(Runs::Anything),
-    program("php").runs(Runs::Anything),
+    program("perl").takes(Arguments::Code).does(Changes::Code(Language::Perl)).runs(Runs::Anything),
+    program("php").takes(Arguments::Code).runs(Runs::Anything),
     program("phpunit").actions(&[presumed("")]),
     program("pip").also(&["pip3"]).actions(&[installs("install", &["pyc"])]),
     program("pipenv").actions(&[starts("run")]),
     program("pixi").runs(Runs::Tasks),
     program("playwright").actions(&[presumed("test")]),
-    program("pnpm").runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
+    program("pnpm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         presumed("build"),
         presumed("lint"),
         presumed("run build"),
@@ -313,6 +336,7 @@ pub(super) const ROWS: &[Program] = &[
         starts("exec"),
         starts("dlx"),
     ]),
+    program("podman").options(OF_DOCKER),
     program("poe").runs(Runs::Tasks),
     program("poetry").actions(&[installs("add", &["toml", "lock"]), installs("install", &["lock"]), starts("run")]),
     program("prettier").actions(&[
@@ -321,15 +345,24 @@ pub(super) const ROWS: &[Program] = &[
     ]),
     program("psql").actions(&[presumed("")]),
     program("pylint").actions(&[presumed("")]),
+    program("pypy3").takes(Arguments::Code),
     program("pyright").actions(&[apart("")]),
     program("pytest").is(&[IgnoresGit]).actions(&[presumed("")]),
-    program("python").does(Changes::Code(Language::Python)).runs(Runs::Anything).actions(&[starts("-m")]),
-    program("python2").does(Changes::Code(Language::Python)).runs(Runs::Anything),
-    program("python3").does(Changes::Code(Language::Python)).runs(Runs::Anything).actions(&[starts("-m")]),
+    program("python")
+        .takes(Arguments::Code)
+        .does(Changes::Code(Language::Python))
+        .runs(Runs::Anything)
+        .actions(&[starts("-m")]),
+    program("python2").takes(Arguments::Code).does(Changes::Code(Language::Python)).runs(Runs::Anything),
+    program("python3")
+        .takes(Arguments::Code)
+        .does(Changes::Code(Language::Python))
+        .runs(Runs::Anything)
+        .actions(&[starts("-m")]),
     program("qwen").runs(Runs::Agent),
     program("rake").runs(Runs::Tasks),
     program("rspec").actions(&[presumed("")]),
-    program("ruby").does(Changes::Code(Language::Ruby)).runs(Runs::Anything).is(&[ShortVersion]),
+    program("ruby").takes(Arguments::Code).does(Changes::Code(Language::Ruby)).runs(Runs::Anything).is(&[ShortVersion]),
     program("ruff").actions(&[
         presumed("check"),
         presumed_with("format", &["--check", "--diff"]),
@@ -339,6 +372,7 @@ pub(super) const ROWS: &[Program] = &[
     program("rustfmt").actions(&[presumed_with("", &["--check"]), roams("", &["rs"])]),
     program("rye").actions(&[starts("run")]),
     program("sbt").runs(Runs::Tasks),
+    program("scc").text(&[]),
     program("shfmt").actions(&[formats("", &["-w"], &[])]),
     program("staticcheck").actions(&[apart_unless("", &["-debug", "--debug"])]),
     program("stylua").actions(&[presumed_with("", &["--check"]), formats("", &[], &["lua"])]),
@@ -358,6 +392,7 @@ pub(super) const ROWS: &[Program] = &[
         apart("list-sessions"),
         apart("list-windows"),
     ]),
+    program("tokei").text(&[]),
     program("tox").runs(Runs::Tasks),
     program("ts-node").runs(Runs::Anything),
     program("tsc").actions(&[Action {
@@ -371,7 +406,7 @@ pub(super) const ROWS: &[Program] = &[
     program("uv").actions(&[installs("add", &["toml", "lock"]), installs("sync", &["lock"]), starts("run")]),
     program("vitest").actions(&[presumed("")]),
     program("yapf").actions(&[formats("", &["-i", "--in-place"], &["py", "pyi"])]),
-    program("yarn").runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
+    program("yarn").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         presumed("build"),
         presumed("lint"),
         presumed("run build"),

@@ -10,8 +10,8 @@ mod git;
 mod programs;
 mod shape;
 
-use self::programs::Role;
 pub(super) use self::shape::Wanted;
+use crate::files::commands::table::{Arguments, Prefix, Trait};
 use crate::files::shell::{Redirect, Script, Simple, Word, parse, parse_all};
 use contexture_text::pattern::name_matches;
 
@@ -161,7 +161,7 @@ impl Looking<'_> {
             return self.deeper().line(&first.text).max(Likeness::Unclear);
         }
         let is_subscript = |word: &Word| word.has_subscript_command();
-        if programs::EVALUATES_SUBSCRIPTS.contains(&name.as_str()) && arguments.iter().any(is_subscript) {
+        if programs::known(&name).has(Trait::Evaluates) && arguments.iter().any(is_subscript) {
             return Likeness::Unclear;
         }
         // A script that the line itself writes.
@@ -181,46 +181,47 @@ impl Looking<'_> {
     /// What a program runs besides itself.
     fn inner(self, name: &str, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
         let arguments = &words[1..];
-        match programs::role_of(name) {
-            Role::Data if name == "gh" && arguments.first().is_some_and(|word| word.text == "alias") => {
+        match programs::known(name).takes {
+            Arguments::Text(_) if name == "gh" && arguments.first().is_some_and(|word| word.text == "alias") => {
                 self.other(words, command, scope)
             }
-            Role::Data => {
-                let values = programs::options_with_line(name);
-                let lines = git::values(arguments, values);
+            Arguments::Text(options) => {
+                let lines = git::values(arguments, options);
                 greatest(lines.iter().map(|line| self.line_in(line).at_most_unclear()))
             }
-            Role::Callbacks if arguments.iter().any(programs::is_callback) => Likeness::Unclear,
-            Role::Callbacks => Likeness::No,
-            Role::Wrapper(wrapper) => self.wrapped(wrapper, arguments, command, scope),
-            Role::Shell => self.shell(arguments, command),
-            Role::Eval => self.joined(arguments),
-            Role::Elsewhere => Likeness::Unclear,
-            Role::Declares => greatest(arguments.iter().map(|word| self.assignment(word))),
-            Role::Alias => greatest(arguments.iter().map(|word| self.alias(word))),
-            Role::Copies => greatest(arguments.iter().map(|word| self.copied(word))),
-            Role::Find => self.found(arguments, command, scope),
-            Role::Feeds if name == "parallel" && programs::XARGS.starts(arguments).is_empty() => Likeness::Unclear,
-            Role::Feeds => self.fed(arguments, command, scope),
-            Role::Interpreter => self.interpreter(name, arguments, command, scope),
-            Role::Git => self.git(arguments, command, scope),
-            Role::Schedules => self.input(command),
-            Role::Other if name == "ssh" => self.remote(words, command, scope),
-            Role::Other => self.other(words, command, scope),
+            Arguments::Callbacks if arguments.iter().any(programs::is_callback) => Likeness::Unclear,
+            Arguments::Callbacks => Likeness::No,
+            Arguments::Command(prefix) => self.prefixed(prefix, arguments, command, scope),
+            Arguments::Shell => self.shell(arguments, command),
+            Arguments::Line => self.joined(arguments),
+            Arguments::Elsewhere => Likeness::Unclear,
+            Arguments::Variables => greatest(arguments.iter().map(|word| self.assignment(word))),
+            Arguments::Aliases => greatest(arguments.iter().map(|word| self.alias(word))),
+            Arguments::Files => greatest(arguments.iter().map(|word| self.copied(word))),
+            Arguments::Between => self.found(arguments, command, scope),
+            Arguments::Fed(prefix) if name == "parallel" && programs::starts(prefix, arguments).is_empty() => {
+                Likeness::Unclear
+            }
+            Arguments::Fed(prefix) => self.fed(prefix, arguments, command, scope),
+            Arguments::Code => self.interpreter(name, arguments, command, scope),
+            Arguments::Git => self.git(arguments, command, scope),
+            Arguments::Later => self.input(command),
+            Arguments::Unknown if name == "ssh" => self.remote(words, command, scope),
+            Arguments::Unknown => self.other(words, command, scope),
         }
     }
 
-    fn wrapped(self, wrapper: &programs::Wrapper, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
-        if wrapper.only_looks(arguments) {
+    fn prefixed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+        if programs::only_looks(prefix, arguments) {
             return Likeness::No;
         }
-        let lines = wrapper.lines(arguments).map(|word| self.line_in(&word));
-        let starts = wrapper.starts(arguments);
+        let lines = programs::lines(prefix, arguments).map(|word| self.line_in(&word));
+        let starts = programs::starts(prefix, arguments);
         let is_shell = |word: &Word| matches!(word.text.as_str(), "-s" | "-i" | "--shell" | "--login");
-        if starts.is_empty() && wrapper.starts_shells() && arguments.iter().any(is_shell) {
+        if starts.is_empty() && prefix.starts_shells && arguments.iter().any(is_shell) {
             return self.input(command);
         }
-        let assigned = arguments.iter().filter(|word| wrapper.has_assignments && word.text.contains('='));
+        let assigned = arguments.iter().filter(|word| prefix.has_assignments && word.text.contains('='));
         greatest(lines)
             .max(greatest(assigned.map(|word| self.assignment(word))))
             .max(greatest(starts.into_iter().map(|start| self.deeper().words(&arguments[start..], command, scope))))
@@ -292,7 +293,7 @@ impl Looking<'_> {
     }
 
     /// A command that gets more arguments from what is read.
-    fn fed(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn fed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
         let replaced = programs::replaced(arguments);
         let unknown = || Word {
             text: "$1".to_owned(),
@@ -300,7 +301,7 @@ impl Looking<'_> {
             is_quoted: true,
             ..Word::default()
         };
-        greatest(programs::XARGS.starts(arguments).into_iter().map(|start| {
+        greatest(programs::starts(prefix, arguments).into_iter().map(|start| {
             let words = arguments[start..].iter().take_while(|word| word.text != ":::");
             let is_replaced = |word: &&Word| replaced.iter().any(|text| word.text.contains(text.as_str()));
             let mut words: Vec<Word> =
@@ -348,7 +349,7 @@ impl Looking<'_> {
             let text = word.text.as_str();
             let next_is_option =
                 || words.get(at + 1).is_some_and(|next| next.text.starts_with('-') && next.text.contains('c'));
-            let is_shell = matches!(programs::role_of(base_name(text)), Role::Shell) && next_is_option();
+            let is_shell = programs::is_shell(base_name(text)) && next_is_option();
             if word.plain().is_some() && (self.wanted.is_exactly(base_name(text)) || is_shell) {
                 likeness = likeness.max(self.deeper().words(&words[at..], command, scope).at_most_unclear());
             }

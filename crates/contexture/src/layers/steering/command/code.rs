@@ -2,38 +2,6 @@
 
 use crate::files::shell::Word;
 
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "python2",
-    "python3",
-    "pypy3",
-    "ipython",
-    "perl",
-    "ruby",
-    "node",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "osascript",
-    "tclsh",
-    "expect",
-    "Rscript",
-    "julia",
-    "sed",
-    "gsed",
-];
-
-/// Whether a program runs code in another language.
-pub(super) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.contains(&name) || name.starts_with("python3.")
-}
-
 /// Where the code of an interpreter is.
 pub(super) enum Code {
     /// In a file, or there is none.

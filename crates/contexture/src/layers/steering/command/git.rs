@@ -1,45 +1,8 @@
 //! What git runs, and the options before its subcommands.
 
 use super::{Likeness, Looking, Scope, greatest};
+use crate::files::commands::table::row;
 use crate::files::shell::{Simple, Word};
-
-/// The options before a subcommand that take the next word.
-pub(super) const VALUES: &[&str] = &[
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
-    "--list-cmds",
-];
-
-/// The options before a subcommand that take none.
-pub(super) const SWITCHES: &[&str] = &[
-    "-p",
-    "--paginate",
-    "-P",
-    "--no-pager",
-    "--no-replace-objects",
-    "--bare",
-    "--literal-pathspecs",
-    "--glob-pathspecs",
-    "--noglob-pathspecs",
-    "--icase-pathspecs",
-    "--no-optional-locks",
-    "--no-lazy-fetch",
-    "--no-advice",
-    "--exec-path",
-    "--version",
-    "-v",
-    "--help",
-    "-h",
-    "--html-path",
-    "--man-path",
-    "--info-path",
-];
 
 /// The subcommands of git; others are aliases or programs of their own.
 const SUBCOMMANDS: &[&str] = &[
@@ -297,8 +260,9 @@ impl Looking<'_> {
 /// The options before the subcommand, and the rest.
 fn split(arguments: &[Word]) -> (&[Word], &[Word]) {
     let mut at = 0;
+    let values = row("git").options.values;
     while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
-        at += if VALUES.contains(&word.text.as_str()) { 2 } else { 1 };
+        at += if values.contains(&word.text.as_str()) { 2 } else { 1 };
     }
     arguments.split_at(at.min(arguments.len()))
 }
