@@ -168,7 +168,7 @@ pub(crate) fn is_beneath_folded(normal: &str, under: &str) -> bool {
         (false, false) => starts(normal, under),
         // The file may be anywhere.
         (false, true) => true,
-        (true, false) => format!("{normal}/").contains(&format!("/{under}/")),
+        (true, false) => normal.match_indices('/').any(|(at, _)| starts(&normal[at + 1..], under)),
     }
 }
 
@@ -187,9 +187,12 @@ fn is_anywhere(under: &str) -> bool {
 pub(crate) struct Places {
     is_anywhere: bool,
     absolute: HashSet<String>,
-    /// Those that are compared one by one: relative ones, and roots.
+    /// Those that are compared one by one: relative ones, roots, and the first few.
     others: Vec<String>,
 }
+
+/// How many paths are compared one by one sooner than looked up.
+const FEW_PLACES: usize = 4;
 
 impl Places {
     /// Whether a normal path is at or beneath one of them, as [`is_beneath`] says.
@@ -216,7 +219,7 @@ impl<'a> FromIterator<&'a str> for Places {
             let path = folded(path);
             if is_anywhere(&path) {
                 places.is_anywhere = true;
-            } else if is_absolute(&path) && !path.ends_with('/') {
+            } else if places.others.len() >= FEW_PLACES && is_absolute(&path) && !path.ends_with('/') {
                 places.absolute.insert(path.into_owned());
             } else {
                 places.others.push(path.into_owned());

@@ -152,8 +152,10 @@ impl FileModel {
     /// Takes in that a formatter ran over files.
     fn format(&mut self, now: Now, under: Option<&str>, extensions: &[String], run: Run<'_>) {
         let under = under.map(normalize).unwrap_or_default();
-        for index in self.beneath(&Places::from_iter([&*under]), extensions) {
+        let places = Places::from_iter([&*under]);
+        for index in 0..self.files.len() {
             match self.files[index].deleted {
+                _ if !self.is_beneath(index, &places, extensions) => {}
                 true => self.doubt(index, now, run.by),
                 false => self.files.change(index).format(now, run),
             }
@@ -161,37 +163,38 @@ impl FileModel {
         self.doubt_linked(now, &under, true, run.by, None);
     }
 
-    /// The files at or beneath one of some paths that have one of some extensions.
-    fn beneath(&self, under: &Places, extensions: &[String]) -> Vec<usize> {
-        let is_it = |index: &usize| {
-            let path = self.normal(*index);
-            let is_of_kind =
-                extensions.is_empty() || extensions.iter().any(|extension| extension_of(&path) == extension);
-            is_of_kind && under.have(&path)
-        };
-        (0..self.files.len()).filter(is_it).collect()
+    /// Whether a file is at or beneath one of some paths and has one of some extensions.
+    fn is_beneath(&self, index: usize, under: &Places, extensions: &[String]) -> bool {
+        let path = self.files.normal(index);
+        let is_of_kind = extensions.is_empty() || extensions.iter().any(|extension| extension_of(path) == extension);
+        is_of_kind && under.have(path)
     }
 
     fn doubt_beneath(&mut self, now: Now, under: &Places, extensions: &[String], by: &str, but: Option<&str>) {
-        for index in self.beneath(under, extensions) {
-            if but.is_none_or(|but| self.normal(index) != but) {
+        for index in 0..self.files.len() {
+            // In a long conversation that is most of them.
+            if !self.files.is_doubted(index)
+                && self.is_beneath(index, under, extensions)
+                && but.is_none_or(|but| self.files.normal(index) != but)
+            {
                 self.doubt(index, now, by);
             }
         }
     }
 
     fn doubt(&mut self, index: usize, now: Now, by: &str) {
+        if self.files.is_doubted(index) {
+            return;
+        }
         let file = &self.files[index];
         if file.deleted || !file.is_all_in_doubt() {
             let file = self.files.change(index);
             file.deleted = false;
             file.raise_doubt(now, by);
         }
-    }
-
-    /// The normal path of a file.
-    fn normal(&self, index: usize) -> String {
-        normalize(&self.files[index].path)
+        if self.files[index].is_all_in_doubt() {
+            self.files.note_doubted(index);
+        }
     }
 
     /// Notes that a file exists; it is empty if it did not exist before.
@@ -209,14 +212,14 @@ impl FileModel {
     fn delete_unless(&mut self, now: Now, path: &str, but: Option<usize>) {
         let under = normalize(path);
         for index in (0..self.files.len()).filter(|index| Some(*index) != but) {
-            let file = self.normal(index);
+            let file = self.files.normal(index);
             let is_inside = file.strip_prefix(under.as_str()).is_some_and(|rest| rest.starts_with('/'));
             // With a slash at the end, only a directory is removed.
             if is_inside || (file == under && !path.ends_with('/')) {
                 let file = self.files.change(index);
                 file.delete(now);
                 file.touched = now.at;
-            } else if is_beneath(&file, &under) {
+            } else if is_beneath(file, &under) {
                 self.doubt(index, now, "a deletion that may be of this file");
             }
         }
@@ -226,11 +229,11 @@ impl FileModel {
     fn destination(&self, from: &str, to: &str) -> (Option<usize>, String, bool) {
         let inside = format!("{}/{}", to.trim_end_matches('/'), last_part(from.trim_end_matches('/')));
         let normal = normalize(to);
-        let is_inside = |file: &super::FileState| {
-            let path = normalize(&file.path);
-            !file.deleted && path.strip_prefix(normal.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        let is_inside = |index: usize| {
+            let rest = self.files.normal(index).strip_prefix(normal.as_str());
+            !self.files[index].deleted && rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        if to.ends_with('/') || last_part(to) == "." || last_part(to) == ".." || self.files.iter().any(is_inside) {
+        if to.ends_with('/') || last_part(to) == "." || last_part(to) == ".." || (0..self.files.len()).any(is_inside) {
             return (self.place(&inside), inside, true);
         }
         // A file that may have changed since it was seen may be a directory now.

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, Index};
 
-use super::{FileState, Grade, Line, Now};
+use super::{FileState, Grade, Line, Now, normalize};
 
 /// Files in the order in which they were first seen. Mutable access to a file changes its revision.
 #[derive(Clone, Debug, Default)]
@@ -11,11 +11,17 @@ pub(super) struct Shelf {
     revisions: Vec<u64>,
     /// The revision at which each was last compared with the disk.
     compared: Vec<Option<u64>>,
+    /// The normal path of each, where it is not the path itself.
+    normals: Vec<Option<Box<str>>>,
+    /// The revision at which each was found to be in doubt as a whole.
+    doubted: Vec<Option<u64>>,
 }
 
 impl Shelf {
     /// Adds a file; returns its place.
     pub(super) fn add(&mut self, file: FileState) -> usize {
+        self.normals.push(normal_of(&file));
+        self.doubted.push(None);
         self.files.push(file);
         self.revisions.push(0);
         self.compared.push(None);
@@ -26,7 +32,18 @@ impl Shelf {
     pub(super) fn of(files: Vec<(FileState, bool)>) -> Self {
         let (files, compared): (Vec<FileState>, Vec<bool>) = files.into_iter().unzip();
         let compared = compared.into_iter().map(|is_as_compared| is_as_compared.then_some(0)).collect();
-        Self { revisions: vec![0; files.len()], compared, files }
+        Self {
+            revisions: vec![0; files.len()],
+            doubted: vec![None; files.len()],
+            normals: files.iter().map(normal_of).collect(),
+            compared,
+            files,
+        }
+    }
+
+    /// The normal path of a file.
+    pub(super) fn normal(&self, file: usize) -> &str {
+        self.normals[file].as_deref().unwrap_or(&self.files[file].path)
     }
 
     /// The revision of a file.
@@ -60,8 +77,19 @@ impl Shelf {
         self.compared.get(file).is_some_and(|compared| *compared == Some(self.revisions[file]))
     }
 
+    /// Notes that a file is there and all of it is in doubt, so that further doubts change nothing.
+    pub(super) fn note_doubted(&mut self, file: usize) {
+        self.doubted[file] = Some(self.revisions[file]);
+    }
+
+    /// Whether that was noted and nothing was learnt since.
+    pub(super) fn is_doubted(&self, file: usize) -> bool {
+        self.doubted[file] == Some(self.revisions[file])
+    }
+
     /// Notes that all known lines of a file are on the disk, which changes only their grade.
     pub(super) fn regrade(&mut self, file: usize, now: Now) {
+        self.doubted[file] = None;
         for line in self.files[file].segments.iter_mut().flat_map(|segment| &mut segment.lines) {
             (line.grade, line.certain_at) = (Grade::Verified, now.count);
         }
@@ -71,6 +99,11 @@ impl Shelf {
     pub(super) fn lines_to_mark(&mut self, file: usize, segment: usize) -> Option<&mut [Line]> {
         Some(&mut self.files.get_mut(file)?.segments.get_mut(segment)?.lines)
     }
+}
+
+/// The normal path of a file, if it is not the path itself.
+fn normal_of(file: &FileState) -> Option<Box<str>> {
+    Some(normalize(&file.path)).filter(|normal| *normal != file.path).map(String::into_boxed_str)
 }
 
 impl Deref for Shelf {
