@@ -16,6 +16,7 @@ use contexture::tools::{
     EditFile, ExecuteBash, ListFiles, McpAddress, McpServer, ReadFile, SearchFiles, Workspace, WriteFile,
 };
 use contexture_inspect::InspectServer;
+use contexture_terminal::markdown::cut;
 use tokio::sync::mpsc;
 
 use super::acp::editor_files::EditorFiles;
@@ -302,7 +303,7 @@ impl Servers<'_> {
 
     /// Says that a tool is left out; the conversation goes on without it.
     fn refuse(&self, tool: &str, reason: &str) {
-        let line = format!("the tool `{tool}` is left out: {reason}");
+        let line = format!("the tool `{}` is left out: {reason}", cut(tool, MAX_WIRE_NAME));
         // If nobody looks any more, the session is about to be dropped.
         let _ = self.teller.happenings.send(Happening::Fault(line));
     }
