@@ -107,7 +107,7 @@ fn nonsense_is_answered_with_errors_of_the_protocol() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["code"].as_i64().unwrap_or(0))
         .collect();
-    assert_eq!((run.code, codes), (0, vec![-32700, -32600, -32600, -32600, -32601, -32602, -32602, -32600, 0]));
+    assert_eq!((run.code, codes), (0, vec![-32700, -32600, -32600, -32600, -32600, -32601, -32602, -32602, 0]));
 }
 
 /// A notification has no response, so whoever sends one that is malformed is told nothing, and is served on.
