@@ -43,6 +43,8 @@ const USER: &str = "user";
 
 /// The longest name of a tool that every provider accepts.
 const MAX_WIRE_NAME: usize = 64;
+/// The tool that looks through files.
+const SEARCH_TOOL: &str = "search_files";
 
 /// The layers of a conversation.
 pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory, Steering);
@@ -113,6 +115,7 @@ impl Session {
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
         let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
+        let workspace = workspace.hiding(steering.denied_paths(SEARCH_TOOL).map(str::to_owned));
         let workspace = match files {
             Some(files) => workspace.with_open_files(Arc::new(files)),
             None => workspace,
