@@ -249,6 +249,7 @@ fn addresses_that_the_gateway_would_replace_are_refused() {
     check("pi", &[("home/.pi/agent/extensions/a.ts", "export default (pi) => pi.on(\"start\")")], &[], ("", ""));
     let kimi = "default_model = \"k\"\n[models.k]\nprovider = \"p\"\n[models.l]\nprovider = \"q\"\n[providers.p]\ntype = \"kimi\"\nbase_url = \"https://k.example/v1\"\n[providers.q]\ntype = \"kimi\"\nbase_url = \"https://l.example/v1\"\n";
     check_refused("kimi", &[("home/.kimi/config.toml", kimi)], &[], &["-m", "l"], "`-m`");
+    check_refused("goose", &[], &[("GOOSE_ADDITIONAL_CONFIG_FILES", "/srv/goose.yaml")], &[], "/srv/goose.yaml");
     check_refused("gptme", &[], &[("LLM_PROXY_URL", "https://x.example")], &[], "LLM_PROXY_URL");
 }
 
