@@ -146,6 +146,11 @@ impl Inspector {
         self.tell("complete", json!({}));
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Its URL with the token after the `#`, which browsers send to nobody.
     pub fn url(&self) -> String {
         format!("http://{}/inspect/#token={}", self.address, self.pass.token())

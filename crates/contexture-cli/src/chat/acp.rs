@@ -6,7 +6,7 @@ pub(super) mod editor_files;
 mod relay;
 mod updates;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -86,8 +86,8 @@ pub(super) async fn serve(open: impl Open + 'static) -> Result<(), Failure> {
             }
         }
     });
-    let (capabilities, sessions) = Default::default();
-    let agent = Rc::new(Agent { open, editor: Editor::new(), capabilities, sessions });
+    let (capabilities, sessions, opening) = Default::default();
+    let agent = Rc::new(Agent { open, editor: Editor::new(), capabilities, sessions, opening });
     LocalSet::new()
         .run_until(async move {
             while let Some(line) = lines.recv().await {
@@ -114,6 +114,24 @@ struct Agent<O> {
     /// What the editor says that it can do.
     capabilities: RefCell<Value>,
     sessions: RefCell<HashMap<String, Handle>>,
+    /// How many sessions are being opened.
+    opening: Cell<usize>,
+}
+
+/// A session that is being opened, which counts as one.
+struct Opening<'a>(&'a Cell<usize>);
+
+impl<'a> Opening<'a> {
+    fn new(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 impl<O: Open + 'static> Agent<O> {
@@ -177,7 +195,8 @@ impl<O: Open + 'static> Agent<O> {
 
     /// Opens a session; of one that goes on the editor is told what was said.
     async fn begin(&self, params: &Value, thread: Option<String>) -> Result<String, Refusal> {
-        if self.sessions.borrow().len() >= MAX_SESSIONS {
+        let _opening = Opening::new(&self.opening);
+        if self.sessions.borrow().len() + self.opening.get() > MAX_SESSIONS {
             return Err((INVALID_REQUEST, format!("there are {MAX_SESSIONS} sessions")));
         }
         if let Some(handle) = thread.as_ref().and_then(|thread| self.sessions.borrow_mut().remove(thread)) {

@@ -16,6 +16,7 @@ use contexture::tools::{
     EditFile, ExecuteBash, ListFiles, McpAddress, McpServer, ReadFile, SearchFiles, Workspace, WriteFile,
 };
 use contexture_inspect::InspectServer;
+use contexture_terminal::markdown::cut;
 use tokio::sync::mpsc;
 
 use super::acp::editor_files::EditorFiles;
@@ -42,6 +43,8 @@ const USER: &str = "user";
 
 /// The longest name of a tool that every provider accepts.
 const MAX_WIRE_NAME: usize = 64;
+/// The tool that looks through files.
+const SEARCH_TOOL: &str = "search_files";
 
 /// The layers of a conversation.
 pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory, Steering);
@@ -112,6 +115,7 @@ impl Session {
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
         let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
+        let workspace = workspace.hiding(steering.denied_paths(SEARCH_TOOL).map(str::to_owned));
         let workspace = match files {
             Some(files) => workspace.with_open_files(Arc::new(files)),
             None => workspace,
@@ -302,7 +306,7 @@ impl Servers<'_> {
 
     /// Says that a tool is left out; the conversation goes on without it.
     fn refuse(&self, tool: &str, reason: &str) {
-        let line = format!("the tool `{tool}` is left out: {reason}");
+        let line = format!("the tool `{}` is left out: {reason}", cut(tool, MAX_WIRE_NAME));
         // If nobody looks any more, the session is about to be dropped.
         let _ = self.teller.happenings.send(Happening::Fault(line));
     }

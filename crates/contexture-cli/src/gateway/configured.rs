@@ -11,6 +11,8 @@ use crate::failure::Failure;
 
 /// Largest file of settings that is read.
 const MOST_BYTES: u64 = 4 << 20;
+/// Most files of an agent's that are looked through for a word.
+const MOST_FILES: usize = 1000;
 
 /// Where an agent runs.
 pub(super) struct Surroundings<'a> {
@@ -33,6 +35,16 @@ pub(super) struct Source {
     file: Option<String>,
     #[serde(default)]
     key: String,
+    /// Files of which only the first that is there counts, in the working directory or the nearest one above it; those of
+    /// the user's directory come last.
+    #[serde(default)]
+    nearest: Vec<String>,
+    /// Whether, outside of a repository, a file in any directory above counts.
+    #[serde(default)]
+    beyond: bool,
+    /// A word that no file beneath `file`, which is a directory then, may have.
+    #[serde(default)]
+    word: Option<String>,
     /// An argument with a value, in all its spellings. With a key, the value is a file of settings, or settings in JSON.
     #[serde(default)]
     argument: Option<Vec<String>>,
@@ -63,9 +75,25 @@ impl Source {
         if let Some(flag) = &self.flag {
             return Ok(around.arguments.contains(flag).then(|| "on".to_owned()));
         }
-        let Some(path) = self.file.as_ref().and_then(|file| path_of(file, around)) else { return Ok(None) };
-        let Some(settings) = settings_of(&path).map_err(|why| unreadable(&path, &why))? else { return Ok(None) };
-        Ok(looked_up(&settings, &self.key).filter(|value| !value.trim().is_empty()))
+        if let Some(word) = &self.word {
+            return Ok(self.paths(around).iter().find_map(|path| file_with(path, word)));
+        }
+        for path in self.paths(around) {
+            let settings = settings_of(&path).map_err(|why| unreadable(&path, &why))?;
+            let value = settings.and_then(|settings| looked_up(&settings, &self.key));
+            if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The files that count, in the order in which they do.
+    fn paths(&self, around: &Surroundings<'_>) -> Vec<PathBuf> {
+        match &self.file {
+            Some(file) => paths_of(file, self.beyond, around),
+            None => nearest(&self.nearest, around).into_iter().collect(),
+        }
     }
 
     /// The value of the key in settings that an argument has or names.
@@ -83,7 +111,9 @@ impl Source {
 
     /// Its name, for people.
     pub(super) fn name(&self) -> String {
-        match (&self.variable, &self.argument, &self.flag, &self.file) {
+        let file = self.file.as_ref().or(self.nearest.first());
+        match (&self.variable, &self.argument, &self.flag, file) {
+            (.., Some(file)) if self.word.is_some() => format!("an extension in `{}`", plain(file)),
             (Some(name), ..) | (_, _, Some(name), _) => format!("`{name}`"),
             (_, Some(names), ..) if !self.key.is_empty() => format!("`{}` in `{}`", self.key, names[0]),
             (_, Some(names), ..) => format!("`{} {}`", names[0], self.after).replace(" `", "`"),
@@ -110,12 +140,17 @@ fn plain(file: &str) -> String {
 
 /// The path of a file as the table writes it.
 pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> {
+    paths_of(file, false, around).into_iter().next()
+}
+
+/// The same; a relative name may be that of several files, of which the nearest comes first.
+fn paths_of(file: &str, is_beyond: bool, around: &Surroundings<'_>) -> Vec<PathBuf> {
     let file = match (file.strip_prefix('{'), file.split_once('}')) {
         (Some(_), Some((variable, rest))) => {
             let (name, usual) = variable[1..].split_once('|').unwrap_or((&variable[1..], ""));
             let set = (around.variable)(name).filter(|value| !value.is_empty());
             match set.unwrap_or_else(|| usual.to_owned()) {
-                start if start.is_empty() => return None,
+                start if start.is_empty() => return Vec::new(),
                 start => format!("{start}{rest}"),
             }
         }
@@ -123,18 +158,37 @@ pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> 
     };
     match file.strip_prefix("~/") {
         Some(rest) => {
-            let home = (around.variable)("HOME").or_else(|| (around.variable)("USERPROFILE"))?;
-            Some(PathBuf::from(home).join(rest))
+            let home = (around.variable)("HOME").or_else(|| (around.variable)("USERPROFILE"));
+            home.map(|home| PathBuf::from(home).join(rest)).into_iter().collect()
         }
-        None if Path::new(&file).is_absolute() => Some(PathBuf::from(file)),
-        None => above(around.directory, &file),
+        None if Path::new(&file).is_absolute() => vec![PathBuf::from(file)],
+        None => above(around.directory, &file, is_beyond),
     }
 }
 
-/// A file in a directory or, in a repository, in those above it up to the repository's.
-fn above(directory: &Path, file: &str) -> Option<PathBuf> {
-    let depth = directory.ancestors().position(|directory| directory.join(".git").exists()).unwrap_or(0);
-    directory.ancestors().take(depth + 1).map(|directory| directory.join(file)).find(|path| path.exists())
+/// The files of that name in a directory and, in a repository, in those above it up to the repository's.
+fn above(directory: &Path, file: &str, is_beyond: bool) -> Vec<PathBuf> {
+    let depth = directory.ancestors().position(|directory| directory.join(".git").exists());
+    let depth = depth.unwrap_or(if is_beyond { usize::MAX - 1 } else { 0 });
+    let files = directory.ancestors().take(depth + 1).map(|directory| directory.join(file));
+    files.filter(|path| path.exists()).collect()
+}
+
+/// The first of some files that is there: by directory from this one to the root, and then in the user's.
+fn nearest(names: &[String], around: &Surroundings<'_>) -> Option<PathBuf> {
+    let (own, shared): (Vec<_>, Vec<_>) = names.iter().partition(|name| !name.starts_with(['~', '{']));
+    let near = around.directory.ancestors().flat_map(|directory| own.iter().map(|name| directory.join(name.as_str())));
+    let users = shared.into_iter().filter_map(|name| path_of(name, around));
+    near.chain(users).find(|path| path.exists())
+}
+
+/// A file with that word in a directory, or in those in it.
+fn file_with(directory: &Path, word: &str) -> Option<String> {
+    let inside = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = inside(directory).flat_map(|path| if path.is_dir() { inside(&path).collect() } else { vec![path] });
+    let is_short = |path: &Path| fs::metadata(path).is_ok_and(|found| found.len() <= MOST_BYTES);
+    let has_word = |path: &PathBuf| is_short(path) && fs::read_to_string(path).is_ok_and(|text| text.contains(word));
+    files.take(MOST_FILES).find(has_word).map(|path| path.display().to_string())
 }
 
 /// The value of an argument, as `--name value` or `--name=value`.
@@ -260,13 +314,16 @@ fn without_comments(text: &str) -> String {
     plain
 }
 
-/// The value of a key, of which `<...>` parts are values of other keys.
+/// The value of a key, of which `<...>` parts are values of other keys; `*` is the first entry of a list that has the rest.
 fn looked_up(settings: &Value, key: &str) -> Option<String> {
     let (mut value, mut rest) = (settings, key);
     while !rest.is_empty() {
         let end = end_of_part(rest);
         let (part, after) = (&rest[..end], rest[end..].trim_start_matches('.'));
         let inner = part.strip_prefix('<').and_then(|part| part.strip_suffix('>'));
+        if part == "*" {
+            return value.as_array()?.iter().find_map(|entry| looked_up(entry, after));
+        }
         value = match inner {
             Some(inner) => value.get(looked_up(settings, inner)?)?,
             None => value.get(part)?,

@@ -18,7 +18,7 @@ use contexture_text::spoken::title_of;
 use tokio::task::JoinHandle;
 
 use super::place::store_path;
-use super::start::cannot_start;
+use super::start::{cannot_start, warn_of_others};
 use crate::failure::Failure;
 use crate::source::{self, RecordingSource};
 
@@ -83,6 +83,7 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
     };
     let server = InspectServer::start(&command.listen, archive, about).await.map_err(cannot_start)?;
     let inspector = server.inspector().clone();
+    warn_of_others(inspector.address());
     let told = format!("the inspector is at {}\n", inspector.url());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;

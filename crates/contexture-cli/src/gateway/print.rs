@@ -3,6 +3,7 @@
 use contexture_gateway::Receipt;
 use contexture_gateway::account::told::ToldLine;
 
+use contexture_terminal::harmless::on_one_line;
 use contexture_terminal::screen::Screen;
 
 /// The width of the subjects before the lines of a receipt.
@@ -25,12 +26,28 @@ impl Extent {
 
 /// A receipt. `is_watching` says that nothing was to be changed.
 pub(super) fn receipt(receipt: &Receipt, is_watching: bool, extent: Extent, screen: Screen) -> String {
-    let mut text = screen.wrap(&format!("contexture: {}", receipt.told(is_watching)), 2) + "\n";
+    // Models, kinds of blocks and reasons are named as requests and providers name them.
+    let mut text = screen.wrap(&format!("contexture: {}", on_one_line(&receipt.told(is_watching))), 2) + "\n";
     for ToldLine { subject, text: told, is_urgent } in receipt.details(is_watching) {
         if is_urgent || extent == Extent::Details {
+            let told = on_one_line(&told);
             text.push_str(&screen.wrap(&format!("  {subject:<SUBJECT_CHARS$} {told}"), SUBJECT_CHARS + 3));
             text.push('\n');
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_requests_name_does_not_control_the_terminal() {
+        let reason = "`\u{1b}[31mX\u{7}\u{202e}\n  billed     nothing` is of a kind that is not known".to_owned();
+        let receipt = Receipt { requests: 1, passed: [(reason, 1)].into(), ..Receipt::default() };
+        let screen = Screen { columns: usize::MAX, has_colours: false };
+        let text = super::receipt(&receipt, false, Extent::Details, screen);
+        assert!(text.contains("`\\u{1b}[31mX\\u{7}\\u{202e} billed nothing`"), "{text}");
+    }
 }

@@ -15,7 +15,7 @@ use super::install::record::Record;
 use super::keys::KeptKeys;
 use super::print::{self, Extent};
 use super::running::KeptNote;
-use super::start::cannot_start;
+use super::start::{cannot_start, warn_of_others};
 use super::stopping::StopSignals;
 use super::telemetry;
 use crate::failure::Failure;
@@ -97,9 +97,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let listen = listen.unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
     let mut stopping = StopSignals::listen()?;
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
-    if !gateway.address().ip().is_loopback() {
-        eprintln!("{}", written_warning(&gateway));
-    }
+    warn_of_others(gateway.address());
     for note in gateway.notes() {
         eprintln!("warning: {note}");
     }
@@ -171,13 +169,4 @@ fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -
 /// What may be read by those who read the log.
 fn told_in_public(gateway: &Gateway, kept: &KeptKeys) -> String {
     format!("listening on http://{}\nthe keys are in {}\n", gateway.address(), kept.path.display())
-}
-
-/// What a user should know who lets others reach the gateway.
-fn written_warning(gateway: &Gateway) -> String {
-    let address = gateway.address();
-    format!(
-        "warning: other machines can reach {address}, and nothing is encrypted on the way: keys and conversations can be \
-         read there\nhint: listen on 127.0.0.1, or put something that speaks TLS in front of it"
-    )
 }

@@ -1,6 +1,7 @@
-//! Why a gateway or an inspector cannot start, with what can be done.
+//! What a user should know when a gateway or an inspector starts: why it cannot, and who can reach it.
 
 use std::io;
+use std::net::SocketAddr;
 
 use contexture_gateway::{StartError, StoreError};
 
@@ -26,5 +27,15 @@ pub(super) fn cannot_start(error: StartError) -> Failure {
              file of certificates with SSL_CERT_FILE",
         ),
         _ => failure,
+    }
+}
+
+/// Says what a user should know who lets other machines reach an address.
+pub(super) fn warn_of_others(address: SocketAddr) {
+    if !address.ip().is_loopback() {
+        eprintln!(
+            "warning: other machines can reach {address}, and nothing is encrypted on the way: keys and conversations \
+             can be read there\nhint: listen on 127.0.0.1, or put something that speaks TLS in front of it"
+        );
     }
 }

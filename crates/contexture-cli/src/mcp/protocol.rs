@@ -93,12 +93,15 @@ impl Message {
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
         match (id, method) {
             (None, Some(method)) if method == "notifications/cancelled" => {
-                Self::Cancelled(message["params"]["requestId"].take())
+                // What is no object has nothing to take.
+                message.pointer_mut("/params/requestId").map_or(Self::Other, |id| Self::Cancelled(id.take()))
             }
-            (None, _) | (_, None) => Self::Other,
+            (None, _) => Self::Other,
+            (_, None) if message.get("result").or(message.get("error")).is_some() => Self::Other,
             (Some(id), _) if !id.is_string() && !id.is_number() => {
                 refused(INVALID_REQUEST, "an id is a text or a number")
             }
+            (Some(id), None) => Self::Refused(Refusal::new(INVALID_REQUEST, "`method` is no text").response(&id)),
             (Some(id), Some(method)) => Self::Request(Request { id, method, params: message["params"].take() }),
         }
     }

@@ -82,3 +82,18 @@ fn files_that_are_no_recordings_end_it() {
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.contains("none of the files is a recording in a known format\nhint: "), "{errors}");
 }
+
+#[test]
+fn a_page_that_other_machines_can_reach_is_warned_of() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/src/replay/example.jsonl");
+    let child = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .args(["inspect", recording, "--listen", "0.0.0.0:0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut inspecting = Inspecting(child);
+    let mut told = String::new();
+    BufReader::new(inspecting.0.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert!(told.contains("warning: other machines can reach 0.0.0.0:"), "{told}");
+}

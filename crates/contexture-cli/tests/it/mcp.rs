@@ -99,14 +99,31 @@ fn past_conversations_are_searched() {
 fn nonsense_is_answered_with_errors_of_the_protocol() {
     let directory = tempdir().unwrap();
     let input = "{\n\n[]\n7\nnull\n{\"id\":1,\"method\":\"none\"}\n{\"id\":2,\"method\":\"tools/call\"}\n\
-                 {\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"memory_none\"}}\n{\"id\":4,\"method\":\"ping\"}\n";
+                 {\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"memory_none\"}}\n{\"id\":5,\"method\":7}\n\
+                 {\"id\":6,\"result\":{}}\n{\"id\":4,\"method\":\"ping\"}\n";
     let run = run_in(directory.path(), &["mcp", "--store", "m.db"], input);
-    let codes: Vec<i64> = run
+    let mut codes: Vec<i64> = run
         .stdout
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["code"].as_i64().unwrap_or(0))
         .collect();
-    assert_eq!((run.code, codes), (0, vec![-32700, -32600, -32600, -32600, -32601, -32602, -32602, 0]));
+    // What is no request is refused at once, before requests that wait.
+    codes.sort_unstable();
+    assert_eq!((run.code, codes), (0, vec![-32700, -32602, -32602, -32601, -32600, -32600, -32600, -32600, 0]));
+}
+
+/// A notification has no response, so whoever sends one that is malformed is told nothing, and is served on.
+#[test]
+fn notifications_of_any_form_end_nothing() {
+    let directory = tempdir().unwrap();
+    for params in ["7", "\"x\"", "[]", "true", "{}", "{\"requestId\":[1]}"] {
+        for method in ["cancelled", "initialized"] {
+            let told = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
+            let input = format!("{told}\n{{\"id\":4,\"method\":\"ping\"}}\n");
+            let run = run_in(directory.path(), &["mcp", "--store", "m.db"], &input);
+            assert_eq!((run.code, run.stdout.lines().count()), (0, 1), "{told}: {}", run.stderr);
+        }
+    }
 }
 
 /// A client waits for the response to its request, so the response has its id.

@@ -135,11 +135,17 @@ impl ReachedCap {
     }
 }
 
+/// Dollars to the cent, or to two digits where that would be nothing.
+pub(super) fn dollars(amount: f64) -> String {
+    let is_tiny = amount > 0.0 && amount < 0.095;
+    if is_tiny { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
+
 /// What the client is told, with what can be done.
 impl fmt::Display for ReachedCap {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cap, spent) = match self.is_dollars {
-            true => (format!("${:.2}", self.cap.dollars.unwrap_or_default()), format!("${:.2}", self.spent.dollars)),
+            true => (dollars(self.cap.dollars.unwrap_or_default()), dollars(self.spent.dollars)),
             false => {
                 let tokens = |count: u64| format!("{count} tokens");
                 (tokens(self.cap.tokens.unwrap_or_default()), tokens(self.spent.tokens))
@@ -154,8 +160,8 @@ impl fmt::Display for ReachedCap {
         write!(
             formatter,
             "the cap of {cap} for a {scope} is reached: {spent} were spent {since}{guessed}. Nothing was sent. To go on, \
-             raise `{scope}_{unit}` in [gateway.cap] of contexture.toml, or --cap-{scope}-{unit}, and start the gateway \
-             again; or {end}"
+             raise `{scope}_{unit}` in [gateway.cap] of your own configuration, which `contexture config --path` names, \
+             or --cap-{scope}-{unit}, and start the gateway again; or {end}"
         )
     }
 }
@@ -188,6 +194,11 @@ mod tests {
             text.contains("$5.00 for a day") && text.contains("$5.03 were spent since 00:00 UTC, by guessed prices")
         );
         assert!(text.contains("`day_dollars`") && text.contains("--cap-day-dollars"), "{text}");
+        // A project's file cannot raise it.
+        assert!(text.contains("your own configuration") && !text.contains("contexture.toml"), "{text}");
+        let small = CapAmounts { dollars: Some(0.004), tokens: None };
+        let text = small.reached(CapScope::Day, spent(0.0063, 7)).unwrap().to_string();
+        assert!(text.contains("the cap of $0.0040") && text.contains("$0.0063 were spent"), "{text}");
         let cap = CapAmounts { dollars: None, tokens: Some(10) };
         let text = cap.reached(CapScope::Conversation, guessed.and(spent(0.0, 5))).unwrap().to_string();
         assert!(text.contains("12 tokens were spent in this conversation.") && !text.contains("guessed"), "{text}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use contexture_text::date;
 use contexture_text::numbers::{counted, thousands};
 
-use super::cap::{CapAmounts, CapUse, Spent};
+use super::cap::{CapAmounts, CapUse, Spent, dollars};
 use super::receipt::{ModelNote, Receipt};
 use super::signals::SignalCounts;
 
@@ -302,12 +302,6 @@ fn reasons(reasons: &BTreeMap<String, usize>) -> String {
 
 fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
-}
-
-/// Dollars to the cent, or to two digits where that would be nothing.
-fn dollars(amount: f64) -> String {
-    let is_tiny = amount > 0.0 && amount < 0.095;
-    if is_tiny { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 fn tokens(billed: f64) -> String {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::Secret;
 use super::table::{How, PASSWORD, PROGRAMS, Program, READERS, SENTENCE};
-use super::value::is_stand_in;
+use super::value::{Form, is_key, is_stand_in};
 
 /// The longest password, and the shortest.
 const MAX_VALUE: usize = 256;
@@ -39,6 +39,10 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
             b'\n' | b';' | b'&' => command = Command::default(),
             b'|' => command = Command { piped: command.echoed.take(), ..Command::default() },
             b'\\' => at += escape(bytes, at, &mut command),
+            b'<' if bytes[at..].starts_with(b"<<<") => {
+                command.expect_input();
+                at += 2;
+            }
             quote @ (b'"' | b'\'') if command.wants_quoted() && bytes.get(at + 1) != Some(&b',') => {
                 let value = quoted(bytes, at + 1, quote);
                 at = value.as_ref().map_or(at, |value| value.end);
@@ -150,8 +154,19 @@ impl Command {
 
     fn read_from_pipe(&mut self, text: &str) -> Option<Secret> {
         let piped = self.piped.take()?;
-        let sign = if self.name == Some("chpasswd") { How::After(':') } else { How::Next };
-        secret(text, after_sign(text, piped, sign)?)
+        secret(text, after_sign(text, piped, self.input())?)
+    }
+
+    /// How what is written to the program gives a password.
+    fn input(&self) -> How {
+        if self.name == Some("chpasswd") { How::After(':') } else { How::Next }
+    }
+
+    /// What follows `<<<` is written to a program, which may read a password.
+    fn expect_input(&mut self) {
+        if self.name.is_some_and(|name| READERS.iter().any(|(reader, _)| *reader == name)) {
+            self.pending = Some(self.input());
+        }
     }
 }
 
@@ -230,6 +245,10 @@ fn after_sign(text: &str, value: Range<usize>, how: How) -> Option<Range<usize>>
     let at = read.find(sign).filter(|_| !read.contains("://"))?;
     // The sources of a password of openssl, of which only one is the password itself.
     let is_source = ["env", "file", "fd", "stdin"].contains(&&read[..at]);
+    // Some servers take a key as the name of the user, and whatever is after it: `curl -u KEY:X`.
+    if read.len() - at <= MIN_VALUE && is_key(&read[..at], Form::Assigned) {
+        return Some(value.start..value.start + at);
+    }
     (!is_source).then_some(value.start + at + sign.len_utf8()..value.end)
 }
 

@@ -8,9 +8,9 @@ use contexture_core::tokens::{ceil_boundary, floor_boundary};
 use super::random::{alternates, is_word};
 use super::table::{
     AUTH, CREDS, KEY, LINKS, NAMES, Name, OPEN_KEYS, OTHER_NAMES, PASS, PASSWORD, SCHEMES, SESSION, SETTERS,
-    SHORT_NAMES, SIGNATURE, STAGES,
+    SHORT_NAMES, SIGNATURE, SIGNING_KEY, STAGES,
 };
-use super::value::{Form, is_key, is_password, is_uuid};
+use super::value::{Form, is_fingerprint, is_key, is_password, is_uuid};
 use super::{Secret, mark_len};
 
 /// How many characters there may be between a name and its value.
@@ -85,7 +85,7 @@ fn name_at(text: &str, at: usize) -> Option<(&'static Name, usize)> {
             let Some(next) = wanted.peek() else { return Some((name, offset)) };
             match c {
                 c if c.to_lowercase().eq([*next]) => drop(wanted.next()),
-                '_' | '-' | ' ' if offset > 0 => {}
+                '_' | '-' | ' ' | '.' if offset > 0 => {}
                 _ => return None,
             }
         }
@@ -176,6 +176,7 @@ impl Candidate<'_> {
             }
             // Agents and editors number their sessions so.
             _ if telling == SESSION && is_uuid(value) => false,
+            _ if telling == SIGNING_KEY && is_fingerprint(value) => false,
             _ => is_key(value, form),
         }
     }

@@ -1,5 +1,7 @@
 //! Private keys in the forms of files.
 
+use contexture_core::tokens::{ceil_boundary, floor_boundary};
+
 use super::Secret;
 
 pub(super) const KIND: &str = "private key";
@@ -30,7 +32,8 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
         }
         from = end;
     }
-    found.extend(putty_key(text));
+    found.extend(putty_keys(text));
+    web_keys(text, &mut found);
     found
 }
 
@@ -65,12 +68,47 @@ fn body_end(text: &str, body: usize, title: &str, ends: &mut Ends) -> usize {
     body + rest.find(|c| !is_of_key(c)).unwrap_or(rest.len())
 }
 
-/// The private part of a key of PuTTY.
-fn putty_key(text: &str) -> Option<Secret> {
+/// The private parts of keys of PuTTY.
+fn putty_keys(text: &str) -> impl Iterator<Item = Secret> {
     const PRIVATE: &str = "Private-Lines:";
-    let at = text.find(PRIVATE)? + PRIVATE.len();
-    let rest = &text[at..];
-    let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n".contains(c);
-    let end = rest.find("Private-").or_else(|| rest.find(|c| !is_of_key(c))).unwrap_or(rest.len());
-    (end > 32).then(|| Secret { range: at..at + end, kind: KIND })
+    text.match_indices(PRIVATE).filter_map(|(at, _)| {
+        let at = at + PRIVATE.len();
+        let rest = &text[at..];
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n".contains(c);
+        let body = &rest[..rest.find(|c| !is_of_key(c)).unwrap_or(rest.len())];
+        let end = body.find("Private").unwrap_or(body.len());
+        (end > 32).then(|| Secret { range: at..at + end, kind: KIND })
+    })
+}
+
+/// The private parts of JSON web keys: what RFC 7518 calls `d`, `k` and the primes of RSA, beside `kty`.
+fn web_keys(text: &str, found: &mut Vec<Secret>) {
+    /// The longest key of RSA with its names.
+    const MAX_KEY: usize = 16 * 1024;
+    const PRIVATE: [&str; 7] = ["d", "k", "p", "q", "dp", "dq", "qi"];
+    let mut done = 0;
+    for at in text.match_indices("kty").map(|(at, _)| at).filter(|at| text[..*at].ends_with('"')) {
+        if at < done {
+            continue;
+        }
+        let near = &text[ceil_boundary(text, at.saturating_sub(MAX_KEY)).max(done)..at];
+        let start = at - near.rfind('{').map_or(near.len(), |open| near.len() - open);
+        let rest = &text[at..floor_boundary(text, at + MAX_KEY)];
+        let end = at + rest.find('}').unwrap_or(rest.len());
+        let mut parts = text[start..end].split('"').scan(start, |at, part| {
+            let from = *at;
+            *at += part.len() + 1;
+            Some((from, part.trim_end_matches('\\')))
+        });
+        while let Some((_, name)) = parts.next() {
+            if !PRIVATE.contains(&name) || parts.next().is_none_or(|(_, gap)| gap.trim() != ":") {
+                continue;
+            }
+            let value = parts.next().filter(|(_, value)| value.len() >= MIN_BODY);
+            let is_key = |value: &str| value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+            let value = value.filter(|(_, value)| is_key(value));
+            found.extend(value.map(|(at, value)| Secret { range: at..at + value.len(), kind: KIND }));
+        }
+        done = end;
+    }
 }

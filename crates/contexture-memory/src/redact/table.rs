@@ -88,7 +88,7 @@ pub(super) const FORMATS: &[Format] = &[
     Format("BSA", Signs::Word, 28, "Brave key"),
     Format("wandb_v1_", Signs::Word, 40, "W&B key"),
     Format("KGAT_", Signs::Hex, 32, "Kaggle token"),
-    Format("rpa_", Signs::Upper, 32, "RunPod key"),
+    Format("rpa_", Signs::Alnum, 32, "RunPod key"),
     Format("key_", Signs::Hex, 40, "Cursor key"),
     Format("crsr_", Signs::Hex, 40, "Cursor key"),
     Format("ctx7sk-", Signs::Uuid, 36, "Context7 key"),
@@ -130,6 +130,7 @@ pub(super) const FORMATS: &[Format] = &[
     Format("duffel_live_", Signs::Word, 30, "Duffel token"),
     Format("duffel_test_", Signs::Word, 30, "Duffel token"),
     Format("live_", Signs::Word, 35, "live key"),
+    Format("live_", Signs::Alnum, 30, "Mollie key"),
     Format("test_", Signs::Hex, 35, "Lob key"),
     Format("npm_", Signs::Alnum, 30, "npm token"),
     Format("pypi-", Signs::Word, 20, "PyPI token"),
@@ -279,8 +280,16 @@ pub(super) const FORMATS: &[Format] = &[
     Format("ZXlKaGJHY2lPaU", Signs::Wide, 40, "web token"),
     Format("Signature=", Signs::Hex, 64, SIGNATURE),
     Format("xprv", Signs::Alnum, 80, "wallet key"),
+    Format("nsec1", Signs::Lower, 50, "Nostr key"),
+    Format("5H", Signs::Alnum, 49, "wallet key"),
+    Format("5J", Signs::Alnum, 49, "wallet key"),
+    Format("5K", Signs::Alnum, 49, "wallet key"),
     Format("AGE-SECRET-KEY-1", Signs::Upper, 50, "age key"),
     Format("AGE-SECRET-KEY-PQ-1", Signs::Upper, 50, "age key"),
+    Format("ApiKey-", Signs::Uuid, 36, "IBM key"),
+    Format("sk", Signs::Alnum, 120, "Sanity token"),
+    // Seeds of Stellar and of NATS, in base 32.
+    Format("S", Signs::Upper, 54, "seed"),
 ];
 
 /// A secret that is known by what it has inside: how many signs are before that, what it is, and how many are after it.
@@ -313,6 +322,7 @@ pub(super) const SHAPES: &[Shape] = &[
     Shape(Signs::Hex, 36..=36, "NRAL", Signs::Word, 0..=0, "New Relic key"),
     Shape(Signs::Hex, 32..=32, ".", Signs::Alnum, 16..=16, "Zhipu key"),
     Shape(Signs::Hex, 32..=32, "@o", Signs::Host, 3..=64, "Sentry key"),
+    Shape(Signs::Alnum, 60..=80, "::server:", Signs::Alnum, 16..=64, "K3s token"),
     Shape(Signs::Host, 4..=64, ".webhook.office.com/webhookb2/", Signs::Path, 60..=256, "Teams webhook"),
 ];
 
@@ -363,7 +373,7 @@ pub(super) const NAMES: &[Name] = &[
     Name("privatekeyid", "key"),
     Name("privatekey", "key"),
     Name("privatetoken", "token"),
-    Name("signingkey", "key"),
+    Name(SIGNING_KEY, "key"),
     Name("encryptionkey", "key"),
     Name("masterkey", "key"),
     Name("accountkey", "key"),
@@ -408,7 +418,9 @@ pub(super) const SHORT_NAMES: &[&str] = &["pw", "psk"];
 /// What begins the name of a function that sets a password.
 pub(super) const SETTERS: &[&str] = &["set", "set_", "with", "with_", "change", "change_"];
 /// What may be before the value of a header, beside the links.
-pub(super) const SCHEMES: &[&str] = &["SharedKey ", "ApiKey ", "GenieKey ", "Negotiate ", "Digest "];
+pub(super) const SCHEMES: &[&str] = &["SharedKey ", "ApiKey ", "GenieKey ", "Splunk ", "Negotiate ", "Digest "];
+/// A name whose value may be the fingerprint of a key, as in the settings of git.
+pub(super) const SIGNING_KEY: &str = "signingkey";
 /// A name whose value may be an identifier.
 pub(super) const SESSION: &str = "sessionid";
 /// A name only in the query of an address.
@@ -690,6 +702,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program(&["curl"], "", "--proxy-user", How::After(':')),
     Program(&["http", "https", "xh"], "", "-a", How::After(':')),
     Program(&["http", "https", "xh"], "", "--auth", How::After(':')),
+    Program(&["http", "https", "xh"], "bearer", "-a", How::Next),
+    Program(&["mysqlsh"], "", "--uri", How::After(':')),
     Program(&["sshpass"], "", "-p", How::Either),
     Program(
         &["docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oc", "az", "crane", "oras", "regctl", "cf"],
@@ -746,6 +760,16 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program(&["wpa_passphrase"], "", "", How::Word(1)),
     Program(&["mc", "mcli"], "alias", "", How::Word(5)),
     Program(&["net"], "", "/user:", How::Next),
+    Program(&["net"], "user", "", How::Key(2)),
+    Program(&["bw"], "unlock", "", How::Key(1)),
+    Program(&["bw"], "login", "", How::Key(2)),
+    Program(&["nats-server", "nats"], "", "--auth", How::Next),
+    Program(&["beeline"], "", "-p", How::Next),
+    Program(&["db2"], "using", "", How::AfterWord("using")),
+    Program(&["security"], "unlock-keychain", "-p", How::Next),
+    Program(&["security"], "create-keychain", "-p", How::Next),
+    Program(&["signtool"], "sign", "/p", How::Next),
+    Program(&["ConvertTo-SecureString"], "", "", How::Word(0)),
     Program(&["aws"], "aws_secret_access_key", "", How::Key(3)),
     Program(&["aws"], "aws_session_token", "", How::Key(3)),
 ];
@@ -786,4 +810,6 @@ pub(super) const READERS: &[(&str, &str)] = &[
     ("helm", "--password-stdin"),
     ("gh", "--with-token"),
     ("smbpasswd", "-s"),
+    ("kinit", ""),
+    ("cryptsetup", ""),
 ];

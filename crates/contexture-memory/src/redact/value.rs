@@ -88,6 +88,11 @@ pub(super) fn is_uuid(value: &str) -> bool {
     lens.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
+/// Whether a value is the short id or the fingerprint of a public key, as programs of OpenPGP write it.
+pub(super) fn is_fingerprint(value: &str) -> bool {
+    matches!(value.len(), 8 | 16 | 40) && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'F'))
+}
+
 /// Whether a value is in place of a secret: a variable, a template, asterisks, `your_password_here`.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let is_variable =

@@ -251,6 +251,9 @@ impl MessagesDecoder {
             return Err(malformed("a block does not follow the one before"));
         }
         let block = event["content_block"].clone();
+        if !block.is_object() {
+            return Err(malformed("a block that is no object"));
+        }
         self.call_of_block.push(self.calls);
         if block["type"] == "tool_use" {
             let name = Some(text(&block["name"]).to_owned());

@@ -28,7 +28,9 @@
 //! to deny also matches what is not understood as a whole: a program that only a variable names, an alias, a script that
 //! a shell reads from elsewhere. Text that a command only prints or searches for is no command. A pattern to allow
 //! matches only if all commands match, all words are plain, and nothing is written by redirection. Paths are compared
-//! without `.`, `..` and the base directory before them. A judge that hangs, fails or talks nonsense denies the call or
+//! without `.`, `..` and the base directory before them. They are those that a call names: a command that looks through a
+//! directory (`grep -r`) or follows a link reaches others, while searches and lists of the built-in tools leave out what
+//! is denied ([`Workspace::hiding`](crate::tools::Workspace::hiding)), as in `contexture chat`. A judge that hangs, fails or talks nonsense denies the call or
 //! response; without a model it denies the calls that it is for, and responses pass with its question in the block.
 //!
 //! A program that can ask a person takes the calls that are not understood out of the denial with
@@ -227,6 +229,13 @@ impl Steering {
         let arguments = self.dialects.common_arguments(tool, call.parsed_arguments());
         let mut denying = self.patterns.iter().filter(|pattern| pattern.action != RuleAction::Allow);
         denying.find(|pattern| pattern.likeness(tool, &arguments, bases) == Likeness::Unclear)
+    }
+
+    /// The patterns of paths that some rule denies to a tool, whatever it does with them: a tool that looks through
+    /// directories can leave these paths out.
+    pub fn denied_paths(&self, tool: &str) -> impl Iterator<Item = &str> {
+        let is_for = move |pattern: &&Pattern| pattern.denies_paths_of(tool);
+        self.patterns.iter().filter(is_for).filter_map(|pattern| pattern.path.as_deref())
     }
 
     /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.

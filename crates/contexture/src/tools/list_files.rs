@@ -1,10 +1,12 @@
 //! `list_files`: lists files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use contexture_core::error::BoxError;
 use contexture_core::host::{FileError, FileErrorCode, FsAdapter, ReadLimits};
 use contexture_core::tool::{Tool, ToolContext};
+use contexture_text::pattern::path_matches;
 use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
 use schemars::JsonSchema;
@@ -82,6 +84,7 @@ impl Tool for ListFiles {
 pub(super) struct Walk {
     walk: ignore::Walk,
     base: std::path::PathBuf,
+    hidden: Arc<[String]>,
 }
 
 impl Walk {
@@ -106,7 +109,7 @@ impl Walk {
         builder.hidden(false).require_git(false).follow_links(false).sort_by_file_path(Path::cmp);
         builder.filter_entry(|entry| entry.file_name() != ".git");
         builder.overrides(matching(&base, glob)?);
-        Ok(Self { walk: builder.build(), base })
+        Ok(Self { walk: builder.build(), base, hidden: workspace.hidden().clone() })
     }
 
     /// The first files.
@@ -122,7 +125,11 @@ impl Iterator for Walk {
         // Unreadable entries are skipped.
         let entries = self.walk.by_ref().take(MAX_WALKED).filter_map(Result::ok);
         let mut files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        files.find_map(|entry| Some(entry.path().strip_prefix(&self.base).ok()?.to_str()?.to_owned()))
+        let is_shown = |path: &&str| !self.hidden.iter().any(|pattern| path_matches(pattern, path));
+        files.find_map(|entry| {
+            let path = entry.path().strip_prefix(&self.base).ok()?;
+            path.to_str().filter(is_shown).map(str::to_owned)
+        })
     }
 }
 

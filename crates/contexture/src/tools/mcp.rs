@@ -280,8 +280,12 @@ impl McpTool {
                     tokio::time::sleep(AGAIN * 2_u32.pow(round)).await;
                 }
             }
-            parameters["requestState"] = result["requestState"].take();
-            let is_long = parameters["requestState"].as_str().is_some_and(|state| state.len() > MAX_STATE_BYTES);
+            let state = result["requestState"].take();
+            if !state.is_null() && !state.is_string() {
+                return Err(asks("it wants to be told something again that is no text".to_owned()));
+            }
+            let is_long = state.as_str().is_some_and(|state| state.len() > MAX_STATE_BYTES);
+            parameters["requestState"] = state;
             if is_long {
                 return Err(asks(format!("it wants to be told more than {MAX_STATE_BYTES} bytes again")));
             }

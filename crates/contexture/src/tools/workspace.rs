@@ -30,6 +30,8 @@ pub struct Workspace {
     open_files: Option<Arc<dyn OpenFiles>>,
     /// What commands get.
     environment: Arc<ProgramEnvironment>,
+    /// Patterns of paths that are not searched or listed.
+    hidden: Arc<[String]>,
 }
 
 struct Shared {
@@ -61,7 +63,8 @@ impl Workspace {
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
         let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
         let environment = Arc::new(ProgramEnvironment::of_process());
-        Ok(Self { shared: Arc::new(shared), approve: Arc::new(NoCommands), open_files: None, environment })
+        let (approve, hidden) = (Arc::new(NoCommands), Arc::default());
+        Ok(Self { shared: Arc::new(shared), approve, open_files: None, environment, hidden })
     }
 
     /// Sets who decides what tools may do.
@@ -88,6 +91,18 @@ impl Workspace {
     pub fn without_variables(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         self.environment = Arc::new(ProgramEnvironment::clone(&self.environment).without(names));
         self
+    }
+
+    /// Leaves files out of searches and lists whose path matches one of these patterns; `*` and `**` as in rules of
+    /// [`Steering`](crate::layers::Steering), whose [`denied_paths`](crate::layers::Steering::denied_paths) they may be.
+    pub fn hiding(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
+        self.hidden = patterns.into_iter().collect();
+        self
+    }
+
+    /// The patterns of paths that are not searched or listed.
+    pub(super) fn hidden(&self) -> &Arc<[String]> {
+        &self.hidden
     }
 
     /// The environment variables that commands get.

@@ -488,6 +488,20 @@ async fn what_is_no_response_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_streamed_block_that_is_no_object_is_an_error() {
+    for block in [json!("x"), json!(7), json!([]), json!(null)] {
+        let events = [
+            json!({ "type": "message_start", "message": { "id": "msg_1", "content": [] } }),
+            json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "y" } }),
+        ];
+        let provider = Provider::start(vec![Reply::events(&events)]).await;
+        let (response, _) = streamed(&client(Format::Messages, &provider), hello()).await;
+        assert!(matches!(response, Err(ClientError::Malformed { .. })), "{response:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_told() {
     let reports = [
         (

@@ -827,7 +827,7 @@ for line in sys.stdin:
     elif method == "tools/list" and kind == "wide":
         send({"id": id, "result": {"tools": [{"name": f"t{n}", "description": "x" * 1000000} for n in range(5)]}})
     elif method == "tools/list":
-        send({"id": id, "result": {"tools": [{"name": "twice"}, {"name": "state"}, {"name": "many"}, {"name": "told"}]}})
+        send({"id": id, "result": {"tools": [{"name": "twice"}, {"name": "state"}, {"name": "odd"}, {"name": "many"}, {"name": "told"}]}})
     elif method == "tools/call":
         call, name = id, params["name"]
         if name == "twice":
@@ -835,6 +835,8 @@ for line in sys.stdin:
             ask("two")
         elif name == "state":
             send({"id": id, "result": {"resultType": "input_required", "requestState": "x" * (2 << 20)}})
+        elif name == "odd":
+            send({"id": id, "result": {"resultType": "input_required", "requestState": {"x": ["y" * (2 << 20)]}}})
         elif name == "many":
             requests = {str(n): {"method": "elicitation/create", "params": {}} for n in range(9)}
             send({"id": id, "result": {"resultType": "input_required", "inputRequests": requests}})
@@ -879,7 +881,7 @@ async fn a_hostile_server_asks_only_while_it_is_called_and_one_thing_at_a_time()
         McpServer::start_for("rude", "python3", &arguments, &environment, project.path(), host.clone()).await
     };
     let server = start("rude").await.unwrap();
-    let model = ["twice", "state", "many", "told"]
+    let model = ["twice", "state", "odd", "many", "told"]
         .iter()
         .fold(ScriptedModel::new(), |model, call| model.calls(&format!("rude/{call}"), "{}"));
     let engine = server.add_tools(engine(memory(())).model(model)).build().unwrap();
@@ -890,8 +892,9 @@ async fn a_hostile_server_asks_only_while_it_is_called_and_one_thing_at_a_time()
     let replies: Value = serde_json::from_str(&outputs[0]).unwrap();
     assert_eq!(replies, json!({ "early": "cancel", "one": "decline", "two": "cancel" }));
     assert!(outputs[1].contains("told more than 1048576 bytes again"), "{}", outputs[1]);
-    assert!(outputs[2].contains("more than 8 things at once"), "{}", outputs[2]);
-    assert!(outputs[3].contains("early"), "the server is still used: {}", outputs[3]);
+    assert!(outputs[2].contains("again that is no text"), "{}", outputs[2]);
+    assert!(outputs[3].contains("more than 8 things at once"), "{}", outputs[3]);
+    assert!(outputs[4].contains("early"), "the server is still used: {}", outputs[4]);
     let told = std::mem::take(&mut *host.0.lock().unwrap());
     assert_eq!(told.len(), 1_000, "only progress of the call that runs is told");
     assert!(told.iter().all(|progress| format!("{progress:?}").len() < 5_000), "and not at length");

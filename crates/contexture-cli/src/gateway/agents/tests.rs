@@ -200,6 +200,59 @@ fn what_would_not_reach_the_gateway_is_refused() {
     assert!(place.with(|around| Agent::named("pi").destination(Upstreams::default(), around)).is_ok());
 }
 
+/// Each was once sent to the public provider, with the key of another one.
+#[test]
+fn files_that_agents_read_besides_are_read_too() {
+    let one = r#"{"provider":{"openai":{"options":{"baseURL":"https://o.example/v1"}}}}"#;
+    for file in [
+        "work/.opencode/opencode.json",
+        "work/deep/.opencode/opencode.jsonc",
+        "home/.opencode/opencode.json",
+        "home/.config/opencode/config.json",
+    ] {
+        check("opencode", &[(file, one)], &[], ("", "https://o.example/v1"));
+    }
+    let api = r#"{"provider":{"anthropic":{"api":"https://a.example/v1"}}}"#;
+    check("opencode", &[("work/opencode.json", api)], &[], ("https://a.example/v1", ""));
+    // The nearest file has no address, and the settings of both count.
+    let both = [("work/opencode.json", one), ("work/deep/opencode.json", "{}")];
+    check("opencode", &both, &[], ("", "https://o.example/v1"));
+    let codex = [
+        ("work/.codex/config.toml", "openai_base_url = \"https://o.example/v1\"\n"),
+        ("work/deep/.codex/config.toml", ""),
+    ];
+    check("codex", &codex, &[], ("", "https://o.example/v1"));
+    let settings = r#"{"env":{"OPENAI_BASE_URL":"https://o.example/v1","ANTHROPIC_BASE_URL":"https://a.example"}}"#;
+    for file in ["home/.qwen/settings.json", "work/.qwen/settings.json"] {
+        check("qwen", &[(file, settings)], &[], ("https://a.example", "https://o.example/v1"));
+    }
+    // Above the repository; but of several files only the nearest one is read.
+    check("qwen", &[(".env", "OPENAI_BASE_URL=https://o.example/v1")], &[], ("", "https://o.example/v1"));
+    let two = [(".env", "OPENAI_BASE_URL=https://o.example/v1"), ("work/.qwen/.env", "X=1")];
+    check("qwen", &two, &[], ("", ""));
+    let place = Place::new(&[(".env", "GOOGLE_GEMINI_BASE_URL=https://g.example")], &[], &[]);
+    let found = place.with(|around| Agent::named("gemini").destination(Upstreams::default(), around)).unwrap();
+    assert_eq!(found.upstreams.google, "https://g.example");
+}
+
+#[test]
+fn addresses_that_the_gateway_would_replace_are_refused() {
+    check_refused("gemini", &[], &[("GOOGLE_VERTEX_BASE_URL", "https://g.example")], &[], "GOOGLE_VERTEX_BASE_URL");
+    let vertex = [("home/.gemini/.env", "GOOGLE_VERTEX_BASE_URL=https://g.example")];
+    check_refused("gemini", &vertex, &[], &[], "GOOGLE_VERTEX_BASE_URL");
+    let models = r#"{"providers":{"openai":{"models":[{"id":"a"},{"id":"b","baseUrl":"https://o.example/v1"}]}}}"#;
+    check_refused("pi", &[("home/.pi/agent/models.json", models)], &[], &[], "https://o.example/v1");
+    let extension = "export default (pi) => pi.registerProvider(\"anthropic\", { baseUrl: process.env.CORP })";
+    for file in ["home/.pi/agent/extensions/corp.ts", "work/deep/.pi/extensions/corp/index.ts"] {
+        check_refused("pi", &[(file, extension)], &[], &[], "an extension");
+    }
+    check("pi", &[("home/.pi/agent/extensions/a.ts", "export default (pi) => pi.on(\"start\")")], &[], ("", ""));
+    let kimi = "default_model = \"k\"\n[models.k]\nprovider = \"p\"\n[models.l]\nprovider = \"q\"\n[providers.p]\ntype = \"kimi\"\nbase_url = \"https://k.example/v1\"\n[providers.q]\ntype = \"kimi\"\nbase_url = \"https://l.example/v1\"\n";
+    check_refused("kimi", &[("home/.kimi/config.toml", kimi)], &[], &["-m", "l"], "`-m`");
+    check_refused("goose", &[], &[("GOOSE_ADDITIONAL_CONFIG_FILES", "/srv/goose.yaml")], &[], "/srv/goose.yaml");
+    check_refused("gptme", &[], &[("LLM_PROXY_URL", "https://x.example")], &[], "LLM_PROXY_URL");
+}
+
 #[test]
 fn what_cannot_be_understood_is_refused() {
     check_refused("codex", &[("home/.codex/config.toml", "what = is = this")], &[], &[], "cannot be read");

@@ -285,6 +285,19 @@ mod acp {
     }
 
     #[test]
+    fn sessions_that_are_asked_for_at_once_are_counted_too() {
+        let (place, provider) = (place(), Provider::start(Vec::new()));
+        let mut editor = Editor::start(place.path(), &provider);
+        let params = json!({ "cwd": place.path().join("project"), "mcpServers": [] });
+        for id in 0..20 {
+            editor.write(&json!({ "id": id, "method": "session/new", "params": params }).to_string());
+        }
+        let responses: Vec<Value> = (0..20).map(|_| editor.next()).collect();
+        let opened = responses.iter().filter(|response| response["result"]["sessionId"].is_string()).count();
+        assert_eq!(opened, 16, "{responses:?}");
+    }
+
+    #[test]
     fn hostile_messages_are_refused_and_nothing_ends() {
         let (place, provider) = (place(), Provider::start(vec![Reply::Says("Done.")]));
         let mut editor = Editor::start(place.path(), &provider);

@@ -62,6 +62,26 @@ fn what_a_rule_denies_is_not_run_whatever_it_is_wrapped_in() {
 }
 
 #[test]
+fn a_search_over_everything_leaves_out_what_is_denied() {
+    let rule = "[[layers.steering.rule]]\nname = \"own\"\naction = \"deny\"\npath = \"secrets/**\"\nmessage = \"Not these.\"\n";
+    let place = place();
+    configure(place.path(), rule);
+    fs::create_dir(place.path().join("project/secrets")).expect("a directory");
+    fs::write(place.path().join("project/secrets/key.txt"), "walrus is the word\n").expect("a file");
+    fs::write(place.path().join("project/notes.txt"), "a walrus\n").expect("a file");
+    let provider = Provider::start(vec![
+        Reply::Calls("search_files", json!({ "pattern": "walrus" })),
+        Reply::Calls("list_files", json!({})),
+        Reply::Says("So."),
+    ]);
+    let said = run(configured(place.path(), &["--print", "--yes", "--url", &provider.url, "--model", "m", "go"]), "");
+    assert_eq!((said.code, said.stdout.as_str()), (0, "So.\n"), "{}", said.stderr);
+    let last = provider.last();
+    assert!(last.contains("notes.txt:1:a walrus") && !last.contains("is the word"), "{last}");
+    assert!(!last.contains("secrets/key.txt"), "{last}");
+}
+
+#[test]
 fn what_only_names_it_runs_and_rules_are_told_to_the_model() {
     let place = place();
     configure(place.path(), RULE);

@@ -90,6 +90,13 @@ impl Pattern {
         }
     }
 
+    /// Whether it denies paths to a tool, whatever else a call of it says.
+    pub(super) fn denies_paths_of(&self, tool: &str) -> bool {
+        self.action == RuleAction::Deny
+            && self.command.is_none()
+            && self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
+    }
+
     /// For a denial one matching path is enough, wherever it is; to allow, all paths of the call must match.
     fn matches_path(&self, pattern: &str, arguments: &Value, bases: &[String]) -> bool {
         let paths = maybe_paths(arguments);
