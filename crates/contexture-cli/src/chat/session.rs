@@ -96,9 +96,7 @@ impl Session {
     pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
         let Opening { store, path, directory, config, endpoint, permission, servers, files } = opening;
         let Endpoint { client, mut key_variables } = endpoint;
-        key_variables.extend(config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env));
-        let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
-        key_variables.extend(of_memory.into_iter().filter_map(|key| config.get(key)));
+        key_variables.extend(more_key_variables(&config));
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),
@@ -209,6 +207,13 @@ impl Session {
         self.threads.note(&self.thread(), text.unwrap_or_default()).await?;
         Ok(self.execution.abort_handle())
     }
+}
+
+/// The variables that keys of MCP servers and of the memory's endpoints are taken from.
+fn more_key_variables(config: &Config) -> Vec<String> {
+    let of_servers = config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env);
+    let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
+    of_servers.chain(of_memory.into_iter().filter_map(|key| config.get(key))).collect()
 }
 
 /// Where a conversation and what is remembered of it are kept.

@@ -60,10 +60,11 @@ impl Meanings<'_> {
         let lacking = self.index.without_vector(scope, self.embedder.model(), EMBEDDED).await?;
         let lacking = lacking.into_iter().filter_map(|document| facts.get(&FactId::from(document.id.as_str())));
         let lacking: Vec<&Fact> = lacking.collect();
-        if let Some(vectors) = match lacking.is_empty() {
-            true => None,
-            false => self.embedder.vectors(lacking.iter().map(|fact| fact.text.clone()).collect()).await,
-        } {
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let texts = lacking.iter().map(|fact| fact.text.clone()).collect();
+        if let Some(vectors) = self.embedder.vectors(texts).await {
             let vectors = lacking.iter().map(|fact| fact.id.as_str().to_owned()).zip(vectors).collect();
             self.index.add_vectors(scope, vectors).await?;
         }
