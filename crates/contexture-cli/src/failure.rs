@@ -199,8 +199,24 @@ fn sentence(error: &clap::Error, first: &str, command: Option<&str>) -> String {
         }
         _ => {
             let sentence = first.strip_prefix("error: ").unwrap_or(first);
-            sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+            with_plain_range(&sentence.split_whitespace().collect::<Vec<_>>().join(" "))
         }
+    }
+}
+
+/// A sentence that says in words which numbers are allowed: without an upper end, clap names the largest one there is.
+fn with_plain_range(sentence: &str) -> String {
+    let parts = || {
+        let (before, range) = sentence.rsplit_once(" is not in ")?;
+        let (start, _) = before.rsplit_once(": ")?;
+        let (least, most) = range.split_once("..")?;
+        let most: u64 = most.trim_start_matches('=').parse().ok()?;
+        Some((start, least, most))
+    };
+    match parts() {
+        Some((start, least, most)) if most >= i64::MAX as u64 => format!("{start}: it is at least {least}"),
+        Some((start, least, most)) => format!("{start}: it is from {least} to {most}"),
+        None => sentence.to_owned(),
     }
 }
 
@@ -255,7 +271,19 @@ impl From<anyhow::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::without_passwords;
+    use super::{with_plain_range, without_passwords};
+
+    #[test]
+    fn ranges_are_told_in_words() {
+        let told =
+            |range: &str| with_plain_range(&format!("invalid value '1' for '--budget <TOKENS>': 1 is not in {range}"));
+        assert_eq!(
+            told("4000..18446744073709551615"),
+            "invalid value '1' for '--budget <TOKENS>': it is at least 4000"
+        );
+        assert_eq!(told("2..=8"), "invalid value '1' for '--budget <TOKENS>': it is from 2 to 8");
+        assert_eq!(told("a list"), "invalid value '1' for '--budget <TOKENS>': 1 is not in a list");
+    }
 
     #[track_caller]
     fn check(text: &str, expected: &str) {

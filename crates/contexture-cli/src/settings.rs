@@ -43,7 +43,7 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-pub use applied::Remembering;
+pub use applied::{ConversationLayers, Remembering};
 pub use error::ConfigError;
 pub use file::{ConfigFile, PROJECT_FILE};
 pub use kind::{Choice, Field, ValueKind};

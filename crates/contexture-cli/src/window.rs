@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use crate::settings::{Command, Config, Remembering, keys};
 use clap::Args;
-use contexture::engine::Engine;
+use contexture::engine::{Engine, EngineBuilder};
 use contexture::fs::LocalFs;
 use contexture::host::{FileStamp, FsAdapter, ReadLimits};
-use contexture::layers::FileReference;
 use contexture::layers::file_reference::{FileReport, ReportStatus};
-use contexture::memory::MemoryConfig;
+use contexture::layers::{FileHistory, FileReference};
+use contexture::personal::is_remembered;
 use contexture::prelude::*;
+use contexture::store::{MemoryStore, SqliteIndex, StorageAdapter, StoreError};
+use contexture::tools::{EditFile, ExecuteBash, ListFiles, ReadFile, SearchFiles, Workspace, WriteFile};
 use contexture::usage::Band;
 use contexture::window::Window;
 use serde_json::{Value, json};
 
 use crate::config::{ConfigFlags, OfWindow};
 use crate::failure::Failure;
+use crate::memory::own::{memory_path, open_memory, project_at};
 use contexture_measure::plot::short_count;
 use contexture_terminal::harmless::for_output;
 use contexture_terminal::screen::{Screen, TextStyle};
@@ -35,11 +38,13 @@ const MIN_BAR_CELLS: u64 = 4;
 const MAP_NUMBERS: usize = 19;
 /// The id of the thread that the window belongs to; it is not stored.
 const THREAD: &str = "window";
+/// Whose memory it is: one person uses it.
+const USER: &str = "user";
 
 /// Show the window that would be sent to a model for a message
 ///
-/// Files that the message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is
-/// written.
+/// It is what `contexture chat` sends first, with the same layers and tools, except those of MCP servers. Files that the
+/// message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is written.
 #[derive(Args, Debug)]
 pub struct WindowCommand {
     /// The message; `-` reads it from standard input
@@ -64,6 +69,8 @@ pub struct WindowCommand {
 /// Everything that is printed about one window.
 struct Shown {
     window: Window,
+    /// The names of the tools that the model is offered.
+    tools: Vec<String>,
     references: Vec<FileReport>,
 }
 
@@ -104,29 +111,52 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     })?;
     let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.get(&keys::BUDGET)) }
         .with_overflow(config.get(&keys::OVERFLOW));
-    let memory = memory((files.clone(),));
-    let memory = with_some(memory, config.working_memory());
-    let memory = with_some(memory, config.instructions());
-    let memory = config.with_layers(memory, &Remembering::default());
-    let memory = with_some(memory, config.steering());
-    let base = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
-    let builder =
-        contexture::in_memory(memory).fs(Arc::new(base)).policy(policy).instructions(config.get(&keys::INSTRUCTIONS));
+    let workspace = Workspace::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
+    let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
+    // There is no past yet that could be folded.
+    let history = FileHistory::default();
+    let memory = config.conversation(files.clone(), history, steering, &Remembering::default());
+    // The tools of `chat`.
+    let builder = contexture::in_memory(memory)
+        .fs(Arc::new(workspace.files().clone()))
+        .policy(policy)
+        .instructions(config.told())
+        .tool(ReadFile::new(workspace.clone()))
+        .tool(WriteFile::new(workspace.clone()))
+        .tool(EditFile::new(workspace.clone()))
+        .tool(SearchFiles::new(workspace.clone()))
+        .tool(ListFiles::new(workspace.clone()))
+        .tool(ExecuteBash::new(workspace));
+    let project = project_at(&command.base);
+    let builder = if config.get(&keys::MEMORY_ENABLED) { with_memory(builder).await? } else { builder };
     let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
-    let window = first_window(&engine, message).await.map_err(|error| Failure::work(error.to_string()))?;
-    Ok(Shown { window, references: files.report(&THREAD.into()) })
+    let tools = engine.tool_schemas().iter().map(|schema| schema.name.to_string()).collect();
+    let window = first_window(&engine, &project, message).await.map_err(|error| match error {
+        Error::NoRoom { .. } => Failure::usage(error.to_string()).hint("`--budget TOKENS` makes the window larger"),
+        error => Failure::work(error.to_string()),
+    })?;
+    Ok(Shown { window, tools, references: files.report(&THREAD.into()) })
 }
 
-/// The same with one more layer, if there is one.
-fn with_some<Ls>(memory: MemoryConfig<Ls>, layer: Option<impl MemoryLayer>) -> MemoryConfig<Ls> {
-    match layer {
-        Some(layer) => memory.with_layer(layer),
-        None => memory,
+/// The engine with what is remembered, if there is something. It reads the memory, and changes a copy of what it reads.
+async fn with_memory<Ls>(builder: EngineBuilder<Ls>) -> Result<EngineBuilder<Ls>, Failure> {
+    let path = memory_path()?;
+    if !path.is_file() {
+        return Ok(builder);
     }
+    let failed = |error: StoreError| Failure::of(&error);
+    let (memory, copy) = (open_memory(&path)?.store, MemoryStore::new());
+    for key in memory.list("layers/").await.map_err(failed)?.into_iter().filter(|key| is_remembered(key)) {
+        if let Some(record) = memory.get(&key).await.map_err(failed)? {
+            copy.set(&key, record.value).await.map_err(failed)?;
+        }
+    }
+    Ok(builder.store(Arc::new(copy)).search(Arc::new(SqliteIndex::new(&path))))
 }
 
-async fn first_window<Ls>(engine: &Engine<Ls>, message: &str) -> Result<Window, Error> {
-    let mut execution = engine.execution(THREAD).start().await?;
+async fn first_window<Ls>(engine: &Engine<Ls>, project: &str, message: &str) -> Result<Window, Error> {
+    let execution = engine.execution(THREAD).resource_of("project", project).resource(USER);
+    let mut execution = execution.start().await?;
     execution.window(message).await
 }
 
@@ -268,6 +298,7 @@ fn as_json(shown: &Shown) -> Value {
             },
             "layers": usage.layers,
         },
+        "tools": shown.tools,
         "references": shown.references,
     })
 }

@@ -94,6 +94,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Where the agents work: their directory, or whose memory is theirs.
+    pub(crate) fn place(&self) -> Option<Arc<str>> {
+        self.directory.clone().or_else(|| self.memory.as_ref()?.own_place())
+    }
+
     /// How long the gateway may work on a request, with what its memory may wait for.
     pub(crate) fn working_time(&self) -> Duration {
         self.own_work + self.memory.as_ref().map_or(Duration::ZERO, GatewayMemory::waiting)

@@ -4,6 +4,7 @@
 //! is not shown in another, and what belongs to one key of a gateway is not shown to another; only what a person told for
 //! all projects is.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use contexture_core::store::StorageAdapter;
 use contexture_core::window::escape_tags;
 
 use crate::facts::{
-    Added, ChangeError, Edit, Fact, Learning, LearningOutcome, Place, Ranked, Remembered, Subject, Waiting, learned_in,
-    line, ranked,
+    Added, ChangeError, Edit, Fact, Learning, LearningOutcome, Meanings, Place, Ranked, Remembered, Subject, Waiting,
+    learned_in, line, ranked,
 };
 use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection, SharedEmbedder, is_stop_term};
 use contexture_core::tokens::TokenCounter;
@@ -35,12 +36,34 @@ const FACTS_SHARE: f64 = 0.5;
 const SHARED_WORDS: usize = 2;
 const SHARED_SHARE: f64 = 0.34;
 
+/// How near a fact must be to what was said, without sharing its words, and what the same meaning counts: about as much as
+/// one rare word.
+const FITTING_MEANING: f64 = 0.5;
+const MEANING: f64 = 4.0;
+
 /// Of how many of the best facts it is shown what else is said of those whom they are about, and how much of it.
 const MAX_WITH_OTHERS: usize = 4;
 const MAX_BESIDE: usize = 4;
 
 /// So many passages are looked at for vectors at once.
 const VECTORS_AT_ONCE: usize = 2_048;
+
+/// The layers whose states are what is remembered of a person or a project.
+const REMEMBERING: [&str; 4] = ["entity", "observations", "episodic", "semantic-recall"];
+
+/// Whether the record of a key is something that is remembered beyond a conversation: a state of the remembering layers
+/// that belongs to a person or a project, or what learning has cost.
+pub fn is_remembered(key: &str) -> bool {
+    let mut segments = key.split('/');
+    match (segments.next(), segments.next(), segments.next()) {
+        (Some("learning"), ..) => true,
+        (Some("layers"), Some(layer), Some(scope)) => {
+            let is_scope = scope == "resource" || scope.starts_with("resource.");
+            is_scope && REMEMBERING.iter().any(|name| layer == *name || layer.strip_suffix("-project") == Some(name))
+        }
+        _ => false,
+    }
+}
 
 /// Whose memory it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -301,11 +324,25 @@ impl PersonalMemory {
         let mut found = Vec::new();
         for owner in owners {
             let Some(facts) = self.remembered.load(&owner.place()).await? else { continue };
-            let relevant = ranked(&facts, &subject).into_iter().filter(|ranked| match query.extent {
-                Extent::Full => ranked.score > 0.0,
-                Extent::Fitting | Extent::Covering(_) => is_fitting(ranked, &subject),
-            });
-            found.extend(relevant.map(|ranked| (ranked.score, owner.clone(), ranked.fact.clone())));
+            let meanings = match &self.embedder {
+                Some(embedder) => {
+                    Meanings { index: &*self.index, embedder }.of(&owner.place(), &facts, query.text).await
+                }
+                None => HashMap::new(),
+            };
+            for ranked in ranked(&facts, &subject) {
+                let meaning = meanings.get(&ranked.fact.id).copied().unwrap_or(0.0);
+                let is_relevant = match query.extent {
+                    Extent::Full => ranked.score > 0.0 || meaning >= FITTING_MEANING,
+                    Extent::Fitting => is_fitting(&ranked, &subject) || meaning >= FITTING_MEANING,
+                    Extent::Covering(percentage) => {
+                        is_fitting(&ranked, &subject) || meaning * 100.0 >= f64::from(percentage)
+                    }
+                };
+                if is_relevant {
+                    found.push((ranked.score + MEANING * meaning, owner.clone(), ranked.fact.clone()));
+                }
+            }
         }
         found.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
         let mut found: Vec<(MemoryOwner, Fact)> = found.into_iter().map(|(_, owner, fact)| (owner, fact)).collect();
@@ -372,4 +409,92 @@ fn entity_of(owner: &MemoryOwner) -> String {
 fn is_fitting(ranked: &Ranked<'_>, subject: &Subject) -> bool {
     let (shared, all) = subject.shared(ranked.fact);
     shared >= SHARED_WORDS || (shared > 0 && shared as f64 >= SHARED_SHARE * all as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use contexture_core::store::MemoryStore;
+    use contexture_core::tokens::Estimate;
+    use contexture_text::search::MemoryIndex;
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::facts::forget_in_store;
+    use crate::recall::Embedder;
+
+    /// Knows what three words mean, and counts what it is asked.
+    #[derive(Default)]
+    struct Animals {
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Embedder for Animals {
+        fn model(&self) -> &str {
+            "animals"
+        }
+
+        fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, BoxError>> {
+            let has = |text: &str, words: &[&str]| f32::from(words.iter().any(|word| text.contains(word)));
+            let vector = |text: &String| {
+                vec![has(text, &["kitten", "cat"]), has(text, &["harbour", "port"]), has(text, &["tea"]), 0.1]
+            };
+            let vectors = texts.iter().map(vector).collect();
+            self.asked.lock().unwrap().extend(texts);
+            Box::pin(std::future::ready(Ok(vectors)))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fact_in_other_words_is_found_by_its_meaning_and_its_vector_goes_with_it() {
+        let (store, index) = (Arc::new(MemoryStore::new()), Arc::new(MemoryIndex::new()));
+        let (animals, owner) = (Arc::new(Animals::default()), MemoryOwner::Person);
+        let by_words = PersonalMemory::new(store.clone(), index.clone());
+        let memory = by_words.clone().with_embedder(SharedEmbedder::new(animals.clone()));
+        for text in ["Her kitten is grey", "The harbour is closed in May", "Green tea is in the cupboard"] {
+            memory.tell(&owner, text, 1).await.unwrap();
+        }
+        let query = |extent| PastQuery {
+            text: "What does the cat look like?",
+            now_ms: 2,
+            budget: 500,
+            counter: &Estimate,
+            extent,
+            visible: None,
+        };
+        let owners = [owner.clone()];
+        for extent in [Extent::Full, Extent::Covering(70)] {
+            let found = memory.search(&owners, query(extent)).await.unwrap();
+            let texts: Vec<&str> = found.facts.iter().map(|(_, fact)| fact.text.as_str()).collect();
+            assert_eq!(texts, ["Her kitten is grey"], "{extent:?}");
+            assert!(by_words.search(&owners, query(extent)).await.unwrap().facts.is_empty(), "{extent:?}");
+        }
+        let times = animals.asked.lock().unwrap().iter().filter(|text| text.contains("harbour")).count();
+        assert_eq!(times, 1, "a fact has its vector once");
+
+        let place = owner.place();
+        let facts = memory.remembered().load(&place).await.unwrap().unwrap();
+        let id = facts.current().find(|fact| fact.text.contains("kitten")).unwrap().id.clone();
+        let gone = memory.remembered().change(&place, |facts| facts.forget(&id, 3)).await.unwrap();
+        let scope = format!("facts/{}", place.scope_key());
+        assert_eq!(index.count(&scope).await.unwrap(), 3);
+        forget_in_store(&*store, &*index, std::slice::from_ref(&scope), &place, &gone).await.unwrap();
+        assert_eq!(index.count(&scope).await.unwrap(), 2);
+    }
+
+    #[test]
+    fn what_is_remembered_is_told_by_its_key() {
+        for owner in [MemoryOwner::Person, MemoryOwner::Project("/a/b".to_owned())] {
+            assert!(is_remembered(&owner.place().key()), "{owner}");
+            let episodes = Place { layer: "episodic".to_owned(), ..owner.place() };
+            assert!(is_remembered(&episodes.key()), "{owner}");
+        }
+        assert!(is_remembered("learning/spent"));
+        for (layer, scope) in [("entity", "thread"), ("instructions", "resource.project"), ("entity-other", "resource")]
+        {
+            assert!(!is_remembered(&Place::new(layer, scope, "x").key()), "{layer} {scope}");
+        }
+        assert!(!is_remembered("threads/entity/resource/head") && !is_remembered(""));
+    }
 }

@@ -18,6 +18,7 @@ pub use embed::{Embedder, SharedEmbedder};
 pub use pack::{Recollection, Shown};
 pub use passage::Passage;
 pub(crate) use passage::forgotten_mark;
+pub(crate) use past::share_of_meaning;
 pub use past::{Extent, PastIndex, PastQuery};
 pub use reader::PassageReader;
 pub(crate) use thesaurus::is_stop_term;

@@ -3,6 +3,7 @@
 mod system_clock;
 mod place;
 mod open_error;
+mod paired;
 
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -27,6 +28,7 @@ pub use copy::{Copied, CopyError, CopyProgress, copy};
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 pub use judge::{Checked, Finding};
 pub use open_error::OpenError;
+pub use paired::PairedStore;
 pub use place::Place;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresError, PostgresIndex, PostgresStore};

@@ -11,6 +11,7 @@ mod connection;
 mod commit;
 mod lease;
 mod search;
+mod vectors;
 #[cfg(feature = "sqlite")]
 mod look;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use contexture::recall::Extent;
 use contexture_bench::recall::planted::{self, Measure, Options};
-use contexture_bench::recall::written::{CONVERSATIONS, Written};
+use contexture_bench::recall::written::{CONVERSATIONS, OTHERS, Written};
 use contexture_bench::recall::{recorded, remembered};
 use contexture_cli::failure::Failure;
 
@@ -89,7 +89,8 @@ async fn planted_facts(arguments: &Arguments) -> Result<String, contexture::sear
 async fn written_talks(arguments: &Arguments) -> Result<String, contexture::search::SearchError> {
     let mut text = "written conversations, share of the evidence within a tenth and a fifth of the tokens\n".to_owned();
     let talks = CONVERSATIONS.iter().map(|(name, text)| (*name, Written::read(text)));
-    for (name, talk) in talks.chain([("all as one", Written::merged())]) {
+    let others = OTHERS.iter().map(|(name, text)| (*name, Written::read(text)));
+    for (name, talk) in talks.chain([("all as one", Written::merged())]).chain(others) {
         let tokens = talk.tokens();
         let [tenth, fifth] = [tokens / 10, tokens / 5];
         let (one, two) = (talk.measure(tenth).await?, talk.measure(fifth).await?);

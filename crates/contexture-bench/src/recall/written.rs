@@ -19,6 +19,10 @@ pub const CONVERSATIONS: &[(&str, &str)] = &[
     ("garage", include_str!("../../data/garage.txt")),
 ];
 
+/// Conversations in another style, whose questions are lists and conclusions for the most part. Nothing was tuned on them.
+pub const OTHERS: &[(&str, &str)] =
+    &[("flatmates", include_str!("../../data/flatmates.txt")), ("allotment", include_str!("../../data/allotment.txt"))];
+
 /// A conversation with questions.
 #[derive(Clone, Debug, Default)]
 pub struct Written {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture::decision::{Action, Decision};
 use contexture::error::{Error, FunctionError};
-use contexture::facts::{Added, Edit, FactId, Place, Remembered, day, speaker};
+use contexture::facts::{Added, FactId, Place, day, speaker};
 use contexture::files::model::Grade;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::Item;
@@ -59,7 +59,7 @@ const HELP: [(&str, &str); 12] = [
     ("/files", "what is known of each file, and how well"),
     (
         "/memory",
-        "the notes that the model keeps, and what is remembered; `/memory add TEXT` adds a fact, `/memory forget ID` forgets one",
+        "the notes that the model keeps, and what is remembered of this project; `/memory add TEXT` adds a fact, `/memory forget ID` forgets one",
     ),
     ("/plan", "the plan that the model works by, and how far it has come"),
     ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
@@ -218,19 +218,17 @@ async fn memory(session: &Session, rest: &str) -> String {
 const NOT_REMEMBERING: &str =
     "Nothing is remembered here; `memory.enabled = true` in the configuration changes that.\n";
 
-/// The layers that remember facts.
-const FACT_LAYERS: [&str; 2] = ["entity", "observations"];
-
-/// Where a layer keeps the facts of the person.
-fn place(layer: &str) -> Place {
-    Place { layer: layer.to_owned(), ..MemoryOwner::Person.place() }
+/// Where facts are that a conversation shows: those of the project, and what the person told for all projects.
+fn places(session: &Session) -> [Place; 3] {
+    let project = session.project.place();
+    let observed = Place { layer: "observations-project".to_owned(), ..project.clone() };
+    [project, observed, MemoryOwner::Person.place()]
 }
 
-/// Remembers what the person tells. The running layer has it with the next turn, which unites what both know.
+/// Remembers what the person tells of this project. The running layer has it with the next turn, which unites what both
+/// know.
 async fn add(session: &Session, text: &str) -> Result<String, String> {
-    let edit = || Edit { text: Some(text.to_owned()), ..Edit::default() };
-    let remembered = Remembered::new(session.store.clone());
-    let added = remembered.change(&place(FACT_LAYERS[0]), |facts| facts.tell(edit(), now_ms())).await;
+    let added = session.memory.tell(&session.project, text, now_ms()).await;
     match added.map_err(|error| error.to_string())? {
         Added::New(id) => Ok(format!("Remembered as {id}.\n")),
         Added::Known(id) => Ok(format!("{id} says so already.\n")),
@@ -241,26 +239,26 @@ async fn add(session: &Session, text: &str) -> Result<String, String> {
 async fn forget(session: &Session, id: &str) -> Result<String, String> {
     let mut problem = format!("there is no fact `{id}`");
     let mut is_done = false;
-    let remembered = Remembered::new(session.store.clone());
-    for layer in FACT_LAYERS {
+    let remembered = session.memory.remembered();
+    for place in places(session) {
         let input = serde_json::json!({ "id": id });
-        match session.execution.memory().call_json(&format!("{layer}/forget"), input).await {
+        match session.execution.memory().call_json(&format!("{}/forget", place.layer), input).await {
             Ok(_) => is_done = true,
             Err(Error::Function(FunctionError::Unknown { .. })) => {}
             Err(error) => problem = chain(&error),
         }
         let id = FactId::from(id);
-        is_done |= remembered.change(&place(layer), |facts| facts.forget(&id, now_ms())).await.is_ok();
+        is_done |= remembered.change(&place, |facts| facts.forget(&id, now_ms())).await.is_ok();
     }
     if is_done { Ok("Forgotten.\n".to_owned()) } else { Err(problem) }
 }
 
 /// The facts that are remembered, each on a line with its id, who said it and since when.
 async fn facts(session: &Session) -> Result<String, String> {
-    let remembered = Remembered::new(session.store.clone());
+    let remembered = session.memory.remembered();
     let mut lines = String::new();
-    for layer in FACT_LAYERS {
-        let facts = remembered.load(&place(layer)).await.map_err(|error| error.to_string())?.unwrap_or_default();
+    for place in places(session) {
+        let facts = remembered.load(&place).await.map_err(|error| error.to_string())?.unwrap_or_default();
         for fact in facts.current() {
             let line = format!("[{}] {} ({}, {})", fact.id, fact.text, speaker(fact), day(fact.valid_from_ms));
             lines.push_str(&format!("{}\n", on_one_line(&line)));

@@ -81,11 +81,17 @@ impl Keyboard {
         stdout.flush()?;
         drop(stdout);
         let (sender, keys) = mpsc::unbounded_channel();
+        let mut is_before = true;
         tokio::spawn(end_when_told(terminated()?, sender.clone()));
         // It waits for a key until the program ends.
         std::thread::spawn(move || {
-            while let Ok(event) = event::read() {
-                if key_of(event).is_some_and(|key| sender.send(key).is_err()) {
+            loop {
+                // What was typed before has a line feed where Enter was pressed.
+                let was_before = is_before && event::poll(Duration::ZERO).unwrap_or(false);
+                is_before = was_before;
+                let Ok(event) = event::read() else { break };
+                let key = key_of(event).map(|key| if was_before { as_typed_before(key) } else { key });
+                if key.is_some_and(|key| sender.send(key).is_err()) {
                     break;
                 }
             }
@@ -143,6 +149,11 @@ fn restore_on_panic() {
         restore();
         before(panic);
     }));
+}
+
+/// A key that was pressed before the terminal sent every key.
+fn as_typed_before(key: Key) -> Key {
+    if key == Key::LineFeed { Key::Enter } else { key }
 }
 
 fn key_of(event: Event) -> Option<Key> {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::settings::keys::McpEntry;
-use crate::settings::{Config, Remembering, keys};
+use crate::settings::{Config, ConversationLayers, Remembering, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
-use contexture::layers::{FileHistory, FileReference, Instructions, Plan, Steering, WorkingMemory, built_in};
+use contexture::layers::{FileReference, Steering, built_in};
+use contexture::personal::{MemoryOwner, PersonalMemory, is_remembered};
 use contexture::prelude::*;
-use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
+use contexture::store::{PairedStore, SqliteIndex, SqliteStore, StorageAdapter};
 use contexture::tool::{Tool, wire_name};
 use contexture::tools::{
     EditFile, ExecuteBash, ListFiles, McpAddress, McpServer, ReadFile, SearchFiles, Workspace, WriteFile,
@@ -32,11 +33,7 @@ use crate::environment::{variable, variables};
 use crate::failure::Failure;
 use crate::memory::embedder::embedder_of;
 use crate::memory::learning::{extraction, memory_model};
-
-/// What the model is told if the configuration says nothing else.
-const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You work in one directory, with the tools that \
-     you have. Read before you edit, make small edits, run the tests, and say in a few plain sentences what you did. \
-     Answer questions without changing anything. If the user refuses something, ask or find another way.";
+use crate::memory::own::{memory_path, open_memory, project_at};
 
 /// Whose memory it is: one person uses the store.
 const USER: &str = "user";
@@ -47,7 +44,7 @@ const MAX_WIRE_NAME: usize = 64;
 const SEARCH_TOOL: &str = "search_files";
 
 /// The layers of a conversation.
-pub(super) type Layers = (Instructions, WorkingMemory, Plan, FileReference, FileHistory, Steering);
+pub(super) type Layers = ConversationLayers;
 
 /// What a session is made of.
 pub(super) struct Opening {
@@ -83,6 +80,10 @@ pub(super) struct Session {
     pub(super) happenings: mpsc::UnboundedReceiver<Happening>,
     pub(super) store: Arc<dyn StorageAdapter>,
     pub(super) store_path: PathBuf,
+    /// What is remembered beyond the thread.
+    pub(super) memory: PersonalMemory,
+    /// Whose it is.
+    pub(super) project: MemoryOwner,
     pub(super) threads: Threads,
     pub(super) workspace: Workspace,
     pub(super) references: FileReference,
@@ -98,9 +99,7 @@ impl Session {
     pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
         let Opening { store, path, directory, config, endpoint, permission, servers, files } = opening;
         let Endpoint { client, mut key_variables } = endpoint;
-        key_variables.extend(config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env));
-        let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
-        key_variables.extend(of_memory.into_iter().filter_map(|key| config.get(key)));
+        key_variables.extend(more_key_variables(&config));
         let threads = Threads::new(store.clone(), &directory);
         let id = match &thread {
             Thread::New => Threads::fresh_id(),
@@ -125,7 +124,7 @@ impl Session {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
         })?;
         let model = client.model().to_owned();
-        let project = directory.to_string_lossy().into_owned();
+        let project = project_at(&directory);
         let (embedder, learner) = (embedder_of(&config)?, memory_model(&config)?);
         let remembering = Remembering { embedder, extraction: learner.as_ref().map(|_| extraction(&config)) };
         let own = builder(&config, &references, &workspace, &teller, &steering, &remembering)
@@ -137,7 +136,10 @@ impl Session {
         let client = client.on_retry(teller.retried());
         let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
         let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
-        let builder = builder.store(store.clone()).search(Arc::new(SqliteIndex::new(&path)));
+        let is_remembering = config.get(&keys::MEMORY_ENABLED);
+        let kept = if is_remembering { kept_with_memory(store)? } else { Kept { store, index: path.clone() } };
+        let index = Arc::new(SqliteIndex::new(&kept.index));
+        let builder = builder.store(kept.store.clone()).search(index.clone());
         let servers = Servers {
             config: &config,
             more: servers,
@@ -149,17 +151,19 @@ impl Session {
         };
         let builder = servers.add(builder).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
-        let execution = engine.clone().execution(id.as_str()).resource_of("project", project);
-        // What is remembered belongs to the person, in all threads.
-        let execution = if config.get(&keys::MEMORY_ENABLED) { execution.resource(USER) } else { execution };
+        let execution = engine.clone().execution(id.as_str()).resource_of("project", project.as_str());
+        // What was told for all projects belongs to the person.
+        let execution = if is_remembering { execution.resource(USER) } else { execution };
         let execution = execution.start().await.map_err(|error| failure_of(&error))?;
         Ok(Self {
             is_new: thread == Thread::New,
             engine,
             execution,
             happenings,
-            store,
+            memory: PersonalMemory::new(kept.store.clone(), index),
+            store: kept.store,
             store_path: path,
+            project: MemoryOwner::Project(project),
             threads,
             workspace,
             references,
@@ -209,6 +213,28 @@ impl Session {
     }
 }
 
+/// The variables that keys of MCP servers and of the memory's endpoints are taken from.
+fn more_key_variables(config: &Config) -> Vec<String> {
+    let of_servers = config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env);
+    let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
+    of_servers.chain(of_memory.into_iter().filter_map(|key| config.get(key))).collect()
+}
+
+/// Where a conversation and what is remembered of it are kept.
+struct Kept {
+    store: Arc<dyn StorageAdapter>,
+    /// The file whose passages are searched.
+    index: PathBuf,
+}
+
+/// What is remembered is in the person's own memory, which other commands and agents share.
+fn kept_with_memory(store: Arc<SqliteStore>) -> Result<Kept, Failure> {
+    let index = memory_path()?;
+    let without = "`memory.enabled = false` in your configuration does without it";
+    let shared = open_memory(&index).map_err(|failure| failure.hint(without))?.store;
+    Ok(Kept { store: Arc::new(PairedStore::new(store, shared, is_remembered)), index })
+}
+
 /// The rules of the configuration. Where a person is asked, calls that are not understood are left to them.
 fn steering(config: &Config, permission: Permission) -> Steering {
     let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
@@ -230,17 +256,11 @@ fn builder(
     steering: &Steering,
     remembering: &Remembering,
 ) -> EngineBuilder<Layers> {
-    let history = FileHistory::default().when(config.get(&keys::FOLD)).with_pins(config.pins());
-    let history = history.with_dialects(config.dialects());
-    let history = if config.get(&keys::VERBATIM) { history.verbatim() } else { history };
-    let instructions = Some(config.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
-    let plan = Plan::new().with_dialects(config.dialects());
-    let layers =
-        memory((Instructions::new(), WorkingMemory::new(), plan, references.clone(), history, steering.clone()));
-    contexture::in_memory(config.with_layers(layers, remembering))
+    let layers = config.conversation(references.clone(), config.file_history(), steering.clone(), remembering);
+    contexture::in_memory(layers)
         .fs(Arc::new(workspace.files().clone()))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
-        .instructions(instructions.unwrap_or_else(|| INSTRUCTIONS.to_owned()))
+        .instructions(config.told())
         .observer(observer(teller.happenings.clone()))
         .tool(teller.told(ReadFile::new(workspace.clone())))
         .tool(teller.told(WriteFile::new(workspace.clone())))

@@ -277,7 +277,7 @@ impl Talk {
                 self.print("")
             }
             Happening::Retried(line) => {
-                self.live.begin("waiting to try again");
+                self.live.begin("asking the model again");
                 self.note(&line)
             }
             Happening::Cut(line) => match self.told_cuts.insert(line.clone()) {

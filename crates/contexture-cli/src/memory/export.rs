@@ -127,5 +127,5 @@ fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
 }
 
 fn failed(doing: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::work(format!("{doing} `{}`: {error}", path.display()))
+    Failure::work(format!("{doing} `{}`: {error}", path.display())).hint("name a folder that you may write to")
 }

@@ -65,6 +65,10 @@ pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> 
 }
 
 fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Screen) -> Result<(), Failure> {
+    if search.text.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to search for")
+            .hint("write it as `contexture memory search \"how did we fix the flaky test\"`"));
+    }
     if search.thread.is_none() && search.resource.is_none() {
         let (store, all, limit, budget) = (search.store.as_ref(), search.all, search.limit, search.budget);
         let (text, json) = (&search.text, search.json);

@@ -180,7 +180,8 @@ fn as_json(found: &[Found], note: Option<&str>) -> Value {
         }));
         items.extend(answer.found.shown.iter().map(|shown| {
             let passage = &shown.passage;
-            let (agent, session) = passage.thread.split_once('/').unwrap_or(("", &passage.thread));
+            // Threads of `chat` have no agent in their names.
+            let (agent, session) = passage.thread.split_once('/').unwrap_or(("chat", &passage.thread));
             json!({
                 "id": passage.name(),
                 "project": project,

@@ -4,18 +4,26 @@ use std::path::PathBuf;
 
 use super::keys;
 use super::resolved::Config;
-use super::row::Command;
 use contexture::facts::Extraction;
 use contexture::files::dialect::Dialects;
 use contexture::fold::Pins;
+use contexture::id::ResourceKind;
 use contexture::layer::MemoryLayer;
 use contexture::layers::working_memory::{Notes, WorkingMemory};
 use contexture::layers::{
-    Entity, Episodic, FileReferenceOptions, Instructions, Observations, Procedural, Reminder, SemanticRecall, Steering,
-    TaskState,
+    Entity, Episodic, FileHistory, FileReference, FileReferenceOptions, Instructions, Observations, Plan, Procedural,
+    Reminder, SemanticRecall, Steering, TaskState,
 };
-use contexture::memory::MemoryConfig;
+use contexture::memory::{MemoryConfig, memory};
 use contexture::recall::SharedEmbedder;
+
+/// What the model is told if the configuration says nothing else.
+const INSTRUCTIONS: &str = "You are a coding agent in the user's terminal. You work in one directory, with the tools that \
+     you have. Read before you edit, make small edits, run the tests, and say in a few plain sentences what you did. \
+     Answer questions without changing anything. If the user refuses something, ask or find another way.";
+
+/// The layers that every conversation has.
+pub type ConversationLayers = (WorkingMemory, Plan, FileReference, FileHistory, Steering);
 
 /// What remembering layers use, if a person has named it.
 #[derive(Clone, Debug, Default)]
@@ -60,24 +68,44 @@ impl Config {
         }
     }
 
-    /// The layer `working-memory`, if there is a text for it. It shows that text and does not change it.
-    pub fn working_memory(&self) -> Option<WorkingMemory> {
-        let text = self.get(&keys::WORKING_MEMORY_TEXT)?;
-        Some(WorkingMemory::new().with_template(Notes::Text(text)).read_only())
+    /// The layer `working-memory`, which begins with the text of the configuration.
+    fn working_memory(&self) -> WorkingMemory {
+        let text = self.get(&keys::WORKING_MEMORY_TEXT);
+        text.map(Notes::Text).into_iter().fold(WorkingMemory::new(), WorkingMemory::with_template)
     }
 
-    /// The layer `instructions`, if the window is to have it.
-    pub fn instructions(&self) -> Option<Instructions> {
-        self.get(&keys::INSTRUCTION_FILES).then(Instructions::new)
+    /// How the past of a conversation is shown.
+    pub fn file_history(&self) -> FileHistory {
+        let history = FileHistory::default().when(self.get(&keys::FOLD)).with_pins(self.pins());
+        let history = history.with_dialects(self.dialects());
+        if self.get(&keys::VERBATIM) { history.verbatim() } else { history }
     }
 
-    /// The layer `procedural`, if the window is to have it.
-    pub fn procedural(&self) -> Option<Procedural> {
-        self.get(&keys::SKILLS).unwrap_or(self.is_for(Command::Chat)).then(Procedural::new)
+    /// What the model is told.
+    pub fn told(&self) -> String {
+        let told = Some(self.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
+        told.unwrap_or_else(|| INSTRUCTIONS.to_owned())
+    }
+
+    /// The layers of a conversation, for `chat` and for its window alike.
+    pub fn conversation(
+        &self,
+        references: FileReference,
+        history: FileHistory,
+        steering: Steering,
+        remembering: &Remembering,
+    ) -> MemoryConfig<ConversationLayers> {
+        let plan = Plan::new().with_dialects(self.dialects());
+        let memory = memory((self.working_memory(), plan, references, history, steering));
+        let memory = with_some(memory, self.get(&keys::INSTRUCTION_FILES).then(Instructions::new));
+        let memory = with_some(memory, self.get(&keys::SKILLS).then(Procedural::new));
+        let memory = with_some(memory, self.reminder());
+        let memory = with_some(memory, self.get(&keys::TASK_STATE).then(TaskState::new));
+        if self.get(&keys::MEMORY_ENABLED) { with_memory(memory, remembering) } else { memory }
     }
 
     /// The layer `reminder`, if the window is to have it or there are reminders.
-    pub fn reminder(&self) -> Option<Reminder> {
+    fn reminder(&self) -> Option<Reminder> {
         let entries = self.get(&keys::REMINDERS);
         if entries.is_empty() && !self.get(&keys::REMINDER_TIME) {
             return None;
@@ -85,23 +113,6 @@ impl Config {
         let with_entry =
             |layer: Reminder, entry| layer.with_entry(entry).expect("entries are checked when they are read");
         Some(entries.into_iter().fold(Reminder::new(), with_entry))
-    }
-
-    /// Adds the layers that `[layers]` and `[memory]` switch on, for a conversation and for its window alike.
-    pub fn with_layers<Ls>(&self, memory: MemoryConfig<Ls>, remembering: &Remembering) -> MemoryConfig<Ls> {
-        let memory = with_some(memory, self.procedural());
-        let memory = with_some(memory, self.reminder());
-        let memory =
-            with_some(memory, self.get(&keys::TASK_STATE).unwrap_or(self.is_for(Command::Chat)).then(TaskState::new));
-        if !self.get(&keys::MEMORY_ENABLED) {
-            return memory;
-        }
-        let Remembering { embedder, extraction } = remembering;
-        let entity = extraction.iter().cloned().fold(Entity::new(), Entity::with_extraction);
-        let observations = extraction.iter().cloned().fold(Observations::new(), Observations::with_extraction);
-        let memory = memory.with_layer(entity).with_layer(observations);
-        let recall = embedder.iter().cloned().fold(SemanticRecall::new(), SemanticRecall::sharing_embedder);
-        memory.with_layer(Episodic::new()).with_layer(recall)
     }
 
     /// The layer `steering`, if there are rules.
@@ -113,4 +124,17 @@ impl Config {
         let layer = rules.into_iter().fold(Steering::new(), Steering::pattern);
         Some(if denies { layer.denying_by_default() } else { layer })
     }
+}
+
+/// Adds what is remembered beyond a conversation. What happened and was learned belongs to its project, and is shown in no
+/// other; what a person told for all projects is shown in all, and only people change it.
+fn with_memory<Ls>(memory: MemoryConfig<Ls>, remembering: &Remembering) -> MemoryConfig<Ls> {
+    let Remembering { embedder, extraction } = remembering;
+    let entity = extraction.iter().cloned().fold(Entity::of_project(), Entity::with_extraction);
+    let observations = extraction.iter().cloned().fold(Observations::of_project(), Observations::with_extraction);
+    let episodic = Episodic::new().with_resource(ResourceKind::project());
+    let recall = SemanticRecall::new().with_resource(ResourceKind::project()).awaited();
+    let recall = embedder.iter().cloned().fold(recall, SemanticRecall::sharing_embedder);
+    let memory = memory.with_layer(Entity::new().read_only()).with_layer(entity).with_layer(observations);
+    memory.with_layer(episodic).with_layer(recall)
 }

@@ -177,33 +177,34 @@ keys! {
         example: "4",
     };
 
-    WORKING_MEMORY_TEXT: Option<String> = "working-memory.text", "What the agent keeps in mind, as free text.", {
+    WORKING_MEMORY_TEXT: Option<String> = "working-memory.text",
+        "What the agent keeps in mind when a conversation begins, as free text.", {
         kind: ValueKind::Text,
-        default: Fallback::Nothing("the window has no working memory"),
-        used_by: &[Window],
+        default: Fallback::Nothing("it has no notes yet"),
+        used_by: &[Window, Chat],
         example: r#""The release is on Friday.""#,
     };
 
     INSTRUCTION_FILES: bool = "layers.instructions.files",
-        "Whether the window has the layer `instructions`: AGENTS.md and CLAUDE.md beneath the base directory.", {
+        "Whether the window has what AGENTS.md and CLAUDE.md beneath the base directory say (the layer `instructions`).", {
         kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        used_by: &[Window],
-        example: "true",
+        default: Fallback::Value(|| json!(true)),
+        used_by: &[Window, Chat],
+        example: "false",
     };
 
-    SKILLS: Option<bool> = "layers.procedural.skills",
+    SKILLS: bool = "layers.procedural.skills",
         "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
         kind: ValueKind::Switch,
-        default: Fallback::Nothing("`chat` has them, and `window` has not"),
+        default: Fallback::Value(|| json!(true)),
         used_by: &[Window, Chat],
-        example: "true",
+        example: "false",
     };
 
-    TASK_STATE: Option<bool> = "layers.task-state.enabled",
+    TASK_STATE: bool = "layers.task-state.enabled",
         "Whether the window has the layer `task-state`: how far a task has come, and what it made.", {
         kind: ValueKind::Switch,
-        default: Fallback::Nothing("`chat` has it, and `window` has not"),
+        default: Fallback::Value(|| json!(true)),
         used_by: &[Window, Chat],
         example: "false",
     };
@@ -248,7 +249,7 @@ keys! {
         "A tool of an agent that the built-in table does not have, or describes wrongly.", {
         kind: ValueKind::Entries(TOOL_FIELDS),
         default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve, Chat],
+        used_by: &[Window, Replay, Compare, Run, Serve, Chat],
         example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
     };
 

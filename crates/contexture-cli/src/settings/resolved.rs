@@ -110,13 +110,6 @@ pub struct Resolved {
     unknown_variables: Vec<(String, Option<String>)>,
 }
 
-impl Config {
-    /// Whether it is the configuration of that command.
-    pub(super) fn is_for(&self, command: Command) -> bool {
-        self.command == command
-    }
-}
-
 impl Resolved {
     /// The configuration as a command sees it.
     pub fn for_command(self, command: Command) -> Config {

@@ -93,9 +93,9 @@ file-reference.follow_symlinks     false             default
 file-reference.allowed_extensions  not set           default
 file-reference.read_concurrency    16                default
 working-memory.text                not set           default
-layers.instructions.files          false             default
-layers.procedural.skills           not set           default
-layers.task-state.enabled          not set           default
+layers.instructions.files          true              default
+layers.procedural.skills           true              default
+layers.task-state.enabled          true              default
 layers.reminder.time               false             default
 layers.reminder.entry              []                default
 layers.steering.deny_by_default    false             default
@@ -180,7 +180,7 @@ fn the_project_s_file_is_the_nearest_in_a_parent() {
     let place = place.with("project/sub/contexture.toml", "budget = 3\n");
     assert_eq!(budget(&place, "project/sub", &[])["from"]["file"], "contexture.toml");
     assert_eq!(budget(&place, "project", &[])["value"], 2);
-    let run = place.run_in("home", &["window", "--json", "-m", "x", "--base", "../project/sub", "--budget", "500"]);
+    let run = place.run_in("home", &["window", "--json", "-m", "x", "--base", "../project/sub", "--budget", "5000"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let run = place.run_in("home", &["config", "--base", "../project/sub"]);
     assert!(run.stdout.contains("ROOT/project/sub/contexture.toml"), "{}", run.stdout);

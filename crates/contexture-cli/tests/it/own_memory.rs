@@ -244,6 +244,8 @@ fn an_empty_memory_says_what_to_do() {
     let expected =
         "nothing was found: the memory is empty; `contexture memory import` takes in the sessions of your agents\n";
     assert_eq!(home.good("app", &["memory", "search", "how did we fix the flaky test"]), expected);
+    let blank = home.run("app", &["memory", "search", " "]);
+    assert!(blank.code == 2 && blank.stderr.starts_with("error: there is nothing to search for\nhint: "), "{blank:?}");
     let none = home.run("app", &["memory", "import"]);
     assert_eq!(none.code, 1);
     assert!(

@@ -81,7 +81,10 @@ fn json_has_items_usage_and_references() {
     let sum: u64 = bands.values().filter_map(Value::as_u64).sum();
     assert_eq!(Some(sum), window["usage"]["total"].as_u64());
     assert_eq!(window["usage"]["budget"], 64_000);
-    assert_eq!(window["usage"]["layers"][0]["layer_id"], "file-reference");
+    let layers = window["usage"]["layers"].as_array().expect("layers are a list");
+    assert!(layers.iter().any(|layer| layer["layer_id"] == "file-reference"), "{layers:?}");
+    let tools = window["tools"].as_array().expect("tools are a list");
+    assert!(tools.contains(&"read_file".into()) && tools.contains(&"execute_bash".into()), "{tools:?}");
     assert_eq!(window["items"].as_array().map(Vec::len), Some(2));
     let host = directory.path().to_str().expect("its name is text");
     assert!(!window.to_string().contains(host), "no path of the host appears");
@@ -90,13 +93,15 @@ fn json_has_items_usage_and_references() {
 #[test]
 fn stays_within_its_budget_with_a_line_of_a_megabyte() {
     let directory = project();
-    for budget in ["200", "1000", "8000"] {
+    for budget in ["4000", "6000", "12000"] {
         let window = json(directory.path(), &["-m", "Why is #min.js so large?", "--budget", budget]);
         let total = window["usage"]["total"].as_u64().expect("a number");
         assert!(total <= budget.parse().expect("a number"), "{total} of {budget}");
     }
-    let window = json(directory.path(), &["-m", "Why is #min.js so large?", "--budget", "8000"]);
+    let window = json(directory.path(), &["-m", "Why is #min.js so large?", "--budget", "12000"]);
     assert_eq!(window["references"][0]["status"], "excerpt");
+    let small = run_in(directory.path(), &["window", "-m", "Why?", "--budget", "200"], "");
+    assert!(small.code == 2 && small.stderr.contains("tools") && small.stderr.contains("\nhint: "), "{small:?}");
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn the_map_shows_bands_layers_and_files() {
     let first_words = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = run.stdout.lines().map(first_words).collect();
     assert_eq!(run.code, 0);
-    assert_eq!(rows[..4], ["band layer", "tools 1", "anchor file-reference", "history 1"]);
+    assert_eq!(rows[..5], ["band layer", "system 1", "tools 1", "anchor file-reference", "history 1"]);
     assert!(
         rows.contains(&"src/main.rs shown".to_owned()) && rows.contains(&"Cargo.toml shown".to_owned()),
         "{rows:?}"

@@ -51,7 +51,7 @@ impl Receipt {
                 format!("{paid}{guessed}, {what}; would have sent {}", less_or_more(share))
             }
             None if self.changed == 0 => format!("{paid}{guessed}, {what}; nothing was changed"),
-            None => format!("{paid} instead of {through} ({}){guessed}, {what}", less_or_more(self.saved_share())),
+            None => format!("{paid} instead of {through} ({}){guessed}, {what}", less_or_more(self.amount_share())),
         }
     }
 
@@ -60,6 +60,15 @@ impl Receipt {
         match self.dollars {
             Some((paid, through)) => (dollars(paid), dollars(through)),
             None => (tokens(self.billed), tokens(self.passed_through)),
+        }
+    }
+
+    /// How much less was paid, as a share of what unchanged requests would have cost, in what both are told.
+    fn amount_share(&self) -> f64 {
+        match self.dollars {
+            Some((paid, through)) if through > 0.0 => 1.0 - paid / through,
+            Some(_) => 0.0,
+            None => self.saved_share(),
         }
     }
 
@@ -345,6 +354,9 @@ mod tests {
     #[test]
     fn one_sentence_says_what_was_paid_and_what_it_would_have_been() {
         check(&receipt(), false, "$0.61 instead of $1.27 (52 % less), 41 requests, 3 conversations");
+        // What the model wrote costs the same, so less is saved of all than of the input.
+        let with_output = Receipt { dollars: Some((1.61, 2.27)), ..receipt() };
+        check(&with_output, false, "$1.61 instead of $2.27 (29 % less), 41 requests, 3 conversations");
         let unpriced = Receipt { dollars: None, ..receipt() };
         let told = unpriced.told(false);
         assert!(told.starts_with("612 000 tokens instead of 1 270 000 tokens (52 % less), 41 requests"), "{told}");

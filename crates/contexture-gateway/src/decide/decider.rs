@@ -77,7 +77,7 @@ impl Decider {
         // In observe mode nothing is stored: it must not affect what is sent when the mode is off.
         let store = store.filter(|_| !options.observe);
         let folding = Folding::new(&options, store.is_some());
-        let index = ConversationIndex::new(store.clone(), options.holdout);
+        let index = ConversationIndex::new(store.clone(), options.holdout, options.place());
         let keeper = Keeper::new(store, options.clock.clone());
         let (is_paused, is_careful) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { options, index, keeper, folding, is_paused, is_careful }

@@ -23,6 +23,8 @@ pub struct ConversationIndex {
     held: Mutex<Held>,
     store: Option<Arc<dyn Store>>,
     holdout: f64,
+    /// Where the agents work.
+    place: Option<Arc<str>>,
     hashing: Hashing,
 }
 
@@ -66,8 +68,11 @@ pub struct FoundConversation {
 
 impl ConversationIndex {
     /// Creates a table with the conversations of a store, if there is one.
-    pub fn new(store: Option<Arc<dyn Store>>, holdout: f64) -> Self {
-        Self { held: Mutex::default(), store, holdout, hashing: Hashing::default() }
+    ///
+    /// `place` is where the agents work, if it is known: what was added to a conversation of one place, such as its files
+    /// and its memory, is for no other, even if a conversation there begins alike.
+    pub fn new(store: Option<Arc<dyn Store>>, holdout: f64, place: Option<Arc<str>>) -> Self {
+        Self { held: Mutex::default(), store, holdout, place, hashing: Hashing::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -86,7 +91,7 @@ impl ConversationIndex {
     ) -> Result<FoundConversation, WireError> {
         let mut arriving = ArrivingMessages::new(request, messages, &self.hashing);
         let session = scope.session.clone();
-        let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
+        let (key, scope) = (self.key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let mut best = self.best_of_all(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let (conversation, rewritten, rewrites) = loop {
@@ -124,6 +129,21 @@ impl ConversationIndex {
         };
         self.touch(&conversation, request.body().len());
         Ok(FoundConversation { conversation, messages, rewritten, rewrites })
+    }
+
+    /// The key under which conversations are that begin as a request does, with the same owner at the same place.
+    fn key_of(
+        &self,
+        request: &Request<'_>,
+        owner: &str,
+        arriving: &mut ArrivingMessages<'_, '_>,
+    ) -> Result<ConversationKey, WireError> {
+        // Leading instructions are often the same in all conversations; the message after them is not.
+        let first = request.leading_instructions().min(arriving.len().saturating_sub(1));
+        let begins = if arriving.is_empty() { raw_digest(b"") } else { arriving.plain(first)? };
+        let owner = if owner.is_empty() { String::new() } else { format!("\n{owner}") };
+        let place = self.place.as_ref().map_or(String::new(), |place| format!("\0{place}"));
+        Ok(raw_digest(format!("{:?}\n{begins}{owner}{place}", request.format()).as_bytes()))
     }
 
     /// Returns a conversation by its id, if it exists.
@@ -168,7 +188,7 @@ impl ConversationIndex {
     /// The request cannot be parsed.
     pub fn look(&self, request: &Request<'_>, scope: &RequestScope) -> Result<Option<Arc<Plan>>, WireError> {
         let mut arriving = ArrivingMessages::new(request, request.messages().len(), &self.hashing);
-        let (key, scope) = (key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
+        let (key, scope) = (self.key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
         let best = self.best_of_all(key, scope, &mut arriving)?;
         Ok(best.map(|best| {
             let messages = if best.relation == Relation::Rewrites { arriving.len() } else { best.shared };
@@ -381,19 +401,6 @@ fn is_current(store: &dyn Store, conversation: &Conversation) -> bool {
 /// writing may be there already, but not yet known to be.
 fn is_outdated(conversation: &Conversation, version: u64) -> bool {
     version > conversation.state().stored().version()
-}
-
-/// The key under which a request's conversation is looked up.
-fn key_of(
-    request: &Request<'_>,
-    owner: &str,
-    arriving: &mut ArrivingMessages<'_, '_>,
-) -> Result<ConversationKey, WireError> {
-    // Leading instructions are often the same in all conversations; the message after them is not.
-    let first = request.leading_instructions().min(arriving.len().saturating_sub(1));
-    let begins = if arriving.is_empty() { raw_digest(b"") } else { arriving.plain(first)? };
-    let owner = if owner.is_empty() { String::new() } else { format!("\n{owner}") };
-    Ok(raw_digest(format!("{:?}\n{begins}{owner}", request.format()).as_bytes()))
 }
 
 /// A unique id for a conversation.

@@ -81,6 +81,14 @@ impl GatewayMemory {
         if key.is_empty() { self.own.clone() } else { vec![MemoryOwner::Key(key.to_owned())] }
     }
 
+    /// The project whose memory is used, if there is one.
+    pub(crate) fn own_place(&self) -> Option<Arc<str>> {
+        self.own.iter().find_map(|owner| match owner {
+            MemoryOwner::Project(directory) => Some(directory.as_str().into()),
+            MemoryOwner::Person | MemoryOwner::Key(_) => None,
+        })
+    }
+
     /// How much longer the gateway may work on a request because of it: making and comparing a vector may each take its
     /// time, and recalling may take half of the time of a request.
     pub(crate) fn waiting(&self) -> Duration {

@@ -209,6 +209,30 @@ async fn memories_of_other_projects_and_other_keys_are_never_shown() {
     assert!(found(&memory, &MemoryOwner::Person, "flaky walrus").await.is_empty());
 }
 
+// Two projects share the store of their user, and people begin with the same words.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_begins_alike_in_another_project_gets_nothing_of_the_first() {
+    let memory = with(&project(), &[("user", FIXED)]).await;
+    let files = tempfile::tempdir().unwrap();
+    let (provider, agent) = (Provider::start().await, Agent::new(Format::Messages, "Why was the walrus test flaky?"));
+    let other = "/home/ann/other".to_owned();
+    for has_directory in [true, false] {
+        let in_project = |place: &str| {
+            let own = vec![MemoryOwner::Project(place.to_owned()), MemoryOwner::Person];
+            let memory = GatewayMemory::new(memory.clone(), own).with_threshold(60);
+            let directory = has_directory.then(|| place.into());
+            let store = Some(files.path().join(format!("{has_directory}.db")));
+            Options { memory: Some(memory), store, directory, ..patient() }
+        };
+        for (place, is_told) in [(PROJECT, true), (&other, false), (PROJECT, true)] {
+            let gateway = provider.gateway(in_project(place)).await;
+            send(&gateway, &agent, 1).await;
+            assert_eq!(provider.last().body.contains("30 seconds fixed it"), is_told, "{place}");
+            gateway.stop().await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_passes_is_kept_without_secrets_and_recalled_in_the_next_conversation() {
     let directory = tempfile::tempdir().unwrap();

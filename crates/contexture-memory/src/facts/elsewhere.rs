@@ -1,4 +1,4 @@
-//! What else is removed when facts are forgotten: passages in the search index, and episodes.
+//! What else is removed when facts are forgotten: passages in the search index, vectors of the facts, and episodes.
 //!
 //! Not only the passages go that a fact came from, but all of the same scope that repeat it: an agent that was told
 //! something says it again in its answers, and in what it writes. A passage repeats a fact if it has its quote or its text,
@@ -16,6 +16,7 @@ use contexture_core::store::{Batch, Key, StorageAdapter, StoreError, layer_prefi
 use serde_json::Value;
 
 use super::fact::{Fact, Source, coverage, hashes};
+use super::meaning::{forget_meanings, forget_meanings_in};
 use super::stored::Place;
 use crate::recall::forgotten_mark;
 use contexture_text::block::flat;
@@ -56,6 +57,9 @@ pub async fn forget_in_store(
         forget_passages(index, scope, &passages(gone), false).await?;
         forget_repeated(index, scope, gone).await?;
     }
+    for scope in scopes {
+        forget_meanings_in(index, scope, gone).await?;
+    }
     let mut places: BTreeMap<Place, bool> = BTreeMap::new();
     for key in store.list(&Key::new("layers").into_prefix()).await? {
         let segments: Vec<Option<String>> = key.split('/').skip(2).take(2).map(unescape_segment).collect();
@@ -83,6 +87,7 @@ pub(super) async fn forget_in(
         let scope = format!("{PASSAGES}/{}", place.scope_key());
         forget_passages(index, &scope, &passages, is_own).await?;
         forget_repeated(index, &scope, gone).await?;
+        forget_meanings(index, &place, gone).await?;
     }
     Ok(())
 }

@@ -1,20 +1,19 @@
 //! What the layers that keep facts do in common.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use contexture_core::error::BoxError;
 use contexture_core::id::{LayerId, ResourceId, ResourceKind};
 use contexture_core::layer::*;
-use contexture_core::store::StorageAdapter;
 use contexture_files::dialect::Dialects;
 
 use super::elsewhere::{Scope, forget_in, repeats};
 use super::evidence::names;
 use super::extract::Kind;
 use super::fact::{Fact, FactId, normal};
-use super::learner::{Extraction, Learner, Moment, SharedLearner, ms};
+use super::learner::{EngineStore, Extraction, Learner, Moment, SharedLearner, ms};
 use super::relevance::{Subject, ranked};
 use super::render::{Lines, TITLES, line};
 use super::set::Facts;
@@ -41,8 +40,10 @@ pub(crate) struct FactLayer {
     /// Under which names the arguments of tools are.
     dialects: Arc<Dialects>,
     learner: Option<SharedLearner>,
+    /// Whether the model has no functions to change facts.
+    is_read_only: bool,
     /// The engine's store, known since the first execution.
-    store: Arc<OnceLock<Arc<dyn StorageAdapter>>>,
+    store: EngineStore,
     /// Whether something was forgotten that the files of the store may still have.
     has_forgotten: Arc<AtomicBool>,
 }
@@ -62,6 +63,7 @@ impl FactLayer {
             extraction: None,
             dialects: Arc::default(),
             learner: None,
+            is_read_only: false,
             store: Arc::default(),
             has_forgotten: Arc::default(),
         }
@@ -73,6 +75,10 @@ impl FactLayer {
 
     pub(crate) fn with_resource(self, resource: ResourceKind) -> Self {
         Self { resource, ..self }
+    }
+
+    pub(crate) fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
     }
 
     pub(crate) fn with_extraction(self, extraction: Extraction) -> Self {
@@ -89,7 +95,8 @@ impl FactLayer {
 
     fn with_learner(mut self) -> Self {
         let learner = |extraction: &Extraction| {
-            Arc::new(Learner::new(extraction.clone(), self.kind, self.id.clone(), self.dialects.clone()))
+            let (id, dialects, store) = (self.id.clone(), self.dialects.clone(), self.store.clone());
+            Arc::new(Learner::new(extraction.clone(), self.kind, id, dialects, store))
         };
         self.learner = self.extraction.as_ref().map(learner);
         self
@@ -105,7 +112,8 @@ impl FactLayer {
 
     pub(crate) fn provides(&self) -> LayerProvides<Facts> {
         let current = layer_data(|facts: &Facts| facts.current().cloned().collect::<Vec<Fact>>());
-        self.functions(LayerProvides::new().data("facts", current))
+        let provides = LayerProvides::new().data("facts", current);
+        if self.is_read_only { provides } else { self.functions(provides) }
     }
 
     pub(crate) async fn recall(&self, params: RecallParams<Facts>) -> HookResult<RecallResult<Facts>> {

@@ -1,12 +1,13 @@
 //! Learns facts with a model, in batches and in the background.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use contexture_core::layer::ExecutionContext;
 use contexture_core::log::ItemLog;
 use contexture_core::model::{LlmResponse, MemoryCallModelRequest, Usage};
+use contexture_core::store::StorageAdapter;
 use contexture_core::{ExecutionId, LayerId, ThreadId};
 use contexture_files::dialect::Dialects;
 use futures_util::future::{Either, select};
@@ -16,6 +17,7 @@ use super::evidence::Batch;
 use super::extract::{Kind, learn_answer, question, read_reflection, reflection};
 use super::fact::{Fact, FactId};
 use super::set::Facts;
+use super::spent::DailyTokens;
 
 /// The ids of layers that keep facts, if the program gives them no other ones.
 const FACT_LAYERS: [&str; 4] = ["entity", "observations", "entity-project", "observations-project"];
@@ -64,7 +66,8 @@ impl Extraction {
         }
     }
 
-    /// Sets how many tokens a day may be used, input and output together. Default: 200 000.
+    /// Sets how many tokens a day may be used, input and output of all layers together that learn in one store. Default:
+    /// 200 000.
     pub fn with_daily_tokens(mut self, tokens: u64) -> Self {
         self.daily_tokens = tokens;
         self
@@ -95,6 +98,8 @@ pub(super) struct Learner {
     kind: Kind,
     own: LayerId,
     dialects: Arc<Dialects>,
+    /// The engine's store, in which the tokens of a day are counted.
+    store: EngineStore,
     running: Mutex<HashMap<ExecutionId, JoinHandle<Outcome>>>,
     /// When a thread was last at work, and until when a failed model is left alone.
     threads: Mutex<HashMap<ThreadId, Activity>>,
@@ -113,9 +118,15 @@ enum Work {
 
 struct Outcome {
     work: Work,
-    answer: Result<LlmResponse, String>,
+    answer: Result<LlmResponse, NoAnswer>,
     /// What the provider reported, or our own count.
     usage: Usage,
+}
+
+enum NoAnswer {
+    /// The limit of the day was reached, so the model was not asked.
+    DailyLimit,
+    Failed(String),
 }
 
 /// When something is read: each moment has its own least number of tokens.
@@ -130,8 +141,14 @@ pub(super) enum Moment {
 }
 
 impl Learner {
-    pub(super) fn new(options: Extraction, kind: Kind, own: LayerId, dialects: Arc<Dialects>) -> Self {
-        Self { options, kind, own, dialects, running: Mutex::default(), threads: Mutex::default() }
+    pub(super) fn new(
+        options: Extraction,
+        kind: Kind,
+        own: LayerId,
+        dialects: Arc<Dialects>,
+        store: EngineStore,
+    ) -> Self {
+        Self { options, kind, own, dialects, store, running: Mutex::default(), threads: Mutex::default() }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<ExecutionId, JoinHandle<Outcome>>> {
@@ -168,7 +185,7 @@ impl Learner {
         if log.range_tokens(from..log.len()) >= least.min(self.options.batch_tokens) {
             let batch = Batch::next(log, &self.dialects, &ctx.thread_id, from, self.options.batch_tokens);
             let request = question(self.kind, &self.options.model, &batch, facts);
-            self.begin(ctx, facts, Work::Extract(batch), request);
+            self.begin(ctx, Work::Extract(batch), request);
         } else if self.kind == Kind::Observations {
             self.begin_reflection(ctx, facts);
         }
@@ -183,35 +200,41 @@ impl Learner {
         }
         let ids = older.iter().map(|fact| fact.id.clone()).collect();
         let request = reflection(&self.options.model, older);
-        self.begin(ctx, facts, Work::Reflect(ids), request);
+        self.begin(ctx, Work::Reflect(ids), request);
     }
 
-    fn begin(&self, ctx: &ExecutionContext, facts: &Facts, work: Work, request: MemoryCallModelRequest) {
-        let Some(model) = ctx.call_model.clone() else { return };
-        let asked: String = request.instructions.iter().cloned().chain(request.items.iter().map(text_of)).collect();
-        let input_tokens = ctx.tokenize(&asked);
-        let today = facts.spent().on_day_of(ms(ctx.clock.now()));
-        if today.saturating_add(input_tokens + ANSWER_TOKENS) > self.options.daily_tokens {
-            ctx.trace.add_event("daily limit reached", &[]);
-            return;
-        }
+    fn begin(&self, ctx: &ExecutionContext, work: Work, request: MemoryCallModelRequest) {
+        let (Some(model), Some(store)) = (ctx.call_model.clone(), self.store.get().cloned()) else { return };
         if let Work::Extract(batch) = &work
             && batch.items.is_empty()
         {
             return;
         }
-        let (clock, counter) = (ctx.clock.clone(), ctx.shared_counter());
+        let asked: String = request.instructions.iter().cloned().chain(request.items.iter().map(text_of)).collect();
+        let input_tokens = ctx.tokenize(&asked);
+        let (clock, counter, limit) = (ctx.clock.clone(), ctx.shared_counter(), self.options.daily_tokens);
         let task = tokio::spawn(async move {
-            let call = std::pin::pin!(model.call(request));
-            let answer = match select(call, clock.limit(LIMIT)).await {
-                Either::Left((answer, _)) => answer.map_err(|error| error.to_string()),
-                Either::Right(_) => Err("it took too long".to_owned()),
+            let daily = DailyTokens { store: &*store, limit };
+            let (now_ms, taken) = (ms(clock.now()), input_tokens + ANSWER_TOKENS);
+            let failed = |error: &dyn std::fmt::Display| NoAnswer::Failed(error.to_string());
+            let answer = match daily.take(taken, now_ms).await {
+                Ok(true) => match select(std::pin::pin!(model.call(request)), clock.limit(LIMIT)).await {
+                    Either::Left((answer, _)) => answer.map_err(|error| failed(&error)),
+                    Either::Right(_) => Err(failed(&"it took too long")),
+                },
+                Ok(false) => Err(NoAnswer::DailyLimit),
+                Err(error) => Err(failed(&error)),
             };
             let mut usage = answer.as_ref().map(|response| response.usage).unwrap_or_default();
             if let Ok(response) = &answer
                 && usage.input_tokens + usage.output_tokens == 0
             {
                 (usage.input_tokens, usage.output_tokens) = (input_tokens, counter.count(&response.output_text()));
+            }
+            if !matches!(answer, Err(NoAnswer::DailyLimit)) {
+                let cost = answer.as_ref().ok().and_then(|response| response.cost);
+                // If it cannot be counted, what was taken stays counted, which is at least as much.
+                let _ = daily.settle(taken, &usage, cost, now_ms).await;
             }
             Outcome { work, answer, usage }
         });
@@ -242,9 +265,14 @@ impl Learner {
         let Outcome { work, answer, usage } = outcome;
         let response = match answer {
             Ok(response) => response,
-            Err(error) => {
+            Err(reason) => {
                 self.threads().entry(ctx.thread_id.clone()).or_default().paused_until = now + PAUSE;
-                ctx.trace.add_event("extraction failed", &[("error", error.as_str().into())]);
+                match reason {
+                    NoAnswer::DailyLimit => ctx.trace.add_event("daily limit reached", &[]),
+                    NoAnswer::Failed(error) => {
+                        ctx.trace.add_event("extraction failed", &[("error", error.as_str().into())]);
+                    }
+                }
                 return None;
             }
         };
@@ -289,6 +317,9 @@ fn text_of(item: &contexture_core::Item) -> String {
 pub(super) fn ms(moment: Duration) -> u64 {
     u64::try_from(moment.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// The store of an engine, once an execution has begun.
+pub(super) type EngineStore = Arc<OnceLock<Arc<dyn StorageAdapter>>>;
 
 /// A learner behind a pointer, so that copies of a layer share it.
 pub(super) type SharedLearner = Arc<Learner>;

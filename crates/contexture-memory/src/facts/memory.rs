@@ -96,6 +96,11 @@ impl<K: FactKind> FactMemory<K> {
         Self::of(self.layer.with_resource(kind.into()))
     }
 
+    /// Shows facts, and gives the model no functions to change them: people do.
+    pub fn read_only(self) -> Self {
+        Self::of(self.layer.read_only())
+    }
+
     /// Learns facts with a model.
     pub fn with_extraction(self, extraction: Extraction) -> Self {
         Self::of(self.layer.with_extraction(extraction))

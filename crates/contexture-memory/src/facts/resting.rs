@@ -8,7 +8,7 @@ use std::time::Duration;
 use contexture_core::ThreadId;
 use contexture_core::clock::Clock;
 use contexture_core::error::BoxError;
-use contexture_core::model::{LlmResponse, Model, ModelRequest};
+use contexture_core::model::{LlmResponse, Model, ModelRequest, Usage};
 use contexture_core::store::{Batch as StoreBatch, Key, StorageAdapter, StoreError};
 use contexture_core::tokens::TokenCounter;
 use futures_util::future::{BoxFuture, Either, select};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::Batch;
 use super::extract::{Kind, learn_answer, question};
-use super::spent::Spent;
+use super::spent::DailyTokens;
 use super::stored::{Place, Remembered};
 use crate::recall::PastIndex;
 
@@ -29,10 +29,6 @@ const BATCH_BYTES: usize = 24_000;
 const MIN_BYTES: usize = 40;
 /// How many items of a conversation are looked at, at once.
 const LOOKED_AT: u64 = 1_000;
-/// How often a record is written again because another writer was first.
-const MAX_TRIES: usize = 8;
-/// What the limit of a day is counted under.
-const SPENT: &str = "learning/spent";
 
 type Call = Arc<dyn Fn(ModelRequest) -> BoxFuture<'static, Result<LlmResponse, BoxError>> + Send + Sync>;
 
@@ -100,25 +96,36 @@ impl Learning {
             let input: u64 = request.items.iter().map(|item| contexture_core::tokens::count_item(counter, item)).sum();
             let input = input + counter.count(&request.instructions);
             let now_ms = self.now_ms();
-            let spent = spent(&**remembered.store()).await?;
-            if spent.on_day_of(now_ms) + input + ANSWER_TOKENS > self.daily_tokens {
+            let (daily, taken) = (self.daily(remembered), input + ANSWER_TOKENS);
+            if !daily.take(taken, now_ms).await? {
                 return Ok(Outcome::OutOfTokens(new));
             }
             let response = match select(pin!((self.model)(request)), self.clock.limit(LIMIT)).await {
-                Either::Left((response, _)) => response?,
-                Either::Right(_) => return Err("the model took too long".into()),
+                Either::Left((response, _)) => response,
+                Either::Right(_) => Err("the model took too long".into()),
+            };
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => {
+                    daily.settle(taken, &Usage::default(), None, now_ms).await?;
+                    return Err(error);
+                }
             };
             let mut usage = response.usage;
             if usage.input_tokens + usage.output_tokens == 0 {
                 (usage.input_tokens, usage.output_tokens) = (input, counter.count(&response.output_text()));
             }
-            spend(&**remembered.store(), &usage, response.cost, now_ms).await?;
+            daily.settle(taken, &usage, response.cost, now_ms).await?;
             let learned = remembered.change(place, |facts| {
                 facts.spent_mut().add(&usage, response.cost, now_ms);
                 Ok(learn_answer(facts, &batch, &response.output_text(), &[], now_ms))
             });
             new += learned.await?.added;
         }
+    }
+
+    fn daily<'a>(&self, remembered: &'a Remembered) -> DailyTokens<'a> {
+        DailyTokens { store: &**remembered.store(), limit: self.daily_tokens }
     }
 
     fn now_ms(&self) -> u64 {
@@ -200,30 +207,4 @@ impl Waiting {
         }
         Ok(())
     }
-}
-
-async fn spent(store: &dyn StorageAdapter) -> Result<Spent, StoreError> {
-    let record = store.get(SPENT).await?;
-    Ok(record.and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default())
-}
-
-/// Counts a call, also if others count at the same time.
-async fn spend(
-    store: &dyn StorageAdapter,
-    usage: &contexture_core::model::Usage,
-    cost: Option<f64>,
-    now_ms: u64,
-) -> Result<(), BoxError> {
-    for _ in 0..MAX_TRIES {
-        let record = store.get(SPENT).await?;
-        let mut spent: Spent =
-            record.as_ref().and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default();
-        spent.add(usage, cost, now_ms);
-        let batch = StoreBatch::new().expect(SPENT, record.map(|record| record.version));
-        match store.apply(batch.set(SPENT, serde_json::to_vec(&spent)?)).await {
-            Err(StoreError::Conflict { .. }) => {}
-            applied => return applied.map(drop).map_err(Into::into),
-        }
-    }
-    Err("what learning costs could not be counted".into())
 }

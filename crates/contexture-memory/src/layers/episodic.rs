@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture_core::id::ResourceKind;
 use contexture_core::item::{FunctionCallOutput, Item, Role};
 use contexture_core::layer::*;
 use contexture_core::{ItemLog, LayerId, Slot};
@@ -72,6 +73,8 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 300, max: 2_000 };
 pub struct Episodic {
     /// `None`: the layer's own.
     id: Option<LayerId>,
+    /// Whose it is.
+    resource: ResourceKind,
 }
 
 /// How a run ended.
@@ -148,6 +151,12 @@ impl Episodic {
     /// that tell of it.
     pub fn with_id(mut self, id: impl Into<LayerId>) -> Self {
         self.id = Some(id.into());
+        self
+    }
+
+    /// Sets the kind of resource that the runs belong to. Default: the user.
+    pub fn with_resource(mut self, kind: impl Into<ResourceKind>) -> Self {
+        self.resource = kind.into();
         self
     }
 
@@ -316,6 +325,7 @@ impl MemoryLayer for Episodic {
         LayerSpec::new(self.id(), Slot::EPISODIC, MemoryScope::Resource)
             .with_name("Episodic memory")
             .with_budget(BUDGET)
+            .with_resource(self.resource.clone())
     }
 
     fn provides(&self) -> LayerProvides<EpisodicState> {

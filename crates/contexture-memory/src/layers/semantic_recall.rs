@@ -26,7 +26,7 @@
 //!
 //! No model call waits for it: the search starts when the message arrives and runs while the message is stored. If it is
 //! not done when the request is built, the request has the passages of the message before, and the next one of the turn
-//! has the new ones.
+//! has the new ones. With [`SemanticRecall::awaited`] a turn waits for it instead.
 //!
 //! The model searches with other words through `search`, which fills 2 000 tokens with the best there is. Programs use [`PastIndex`].
 
@@ -35,6 +35,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture_core::history::Part;
+use contexture_core::id::ResourceKind;
 use contexture_core::item::{Item, Role};
 use contexture_core::layer::*;
 use contexture_core::search::SearchError;
@@ -63,8 +64,12 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 4_000 };
 pub struct SemanticRecall {
     /// `None`: the layer's own.
     id: Option<LayerId>,
+    /// Whose it is.
+    resource: ResourceKind,
     scope: Option<MemoryScope>,
     embedder: Option<SharedEmbedder>,
+    /// Whether a turn waits for the search.
+    is_awaited: bool,
     /// What the last request of each thread showed of its log. It is observed anew with every request.
     visible: Arc<Mutex<HashMap<ThreadId, Vec<Range<usize>>>>>,
 }
@@ -114,6 +119,12 @@ impl SemanticRecall {
         self
     }
 
+    /// Sets the kind of resource that the conversations belong to. Default: the user.
+    pub fn with_resource(mut self, kind: impl Into<ResourceKind>) -> Self {
+        self.resource = kind.into();
+        self
+    }
+
     fn id(&self) -> LayerId {
         self.id.clone().unwrap_or_else(|| ID.into())
     }
@@ -121,6 +132,13 @@ impl SemanticRecall {
     /// Sets another scope.
     pub fn with_scope(mut self, scope: MemoryScope) -> Self {
         self.scope = Some(scope);
+        self
+    }
+
+    /// Has every turn wait for the search, so that its first request has what was found: for conversations with people, who
+    /// do not notice it.
+    pub fn awaited(mut self) -> Self {
+        self.is_awaited = true;
         self
     }
 
@@ -223,8 +241,9 @@ impl MemoryLayer for SemanticRecall {
         LayerSpec::new(self.id(), Slot::SEMANTIC_RECALL, self.scope.unwrap_or(MemoryScope::Resource))
             .with_name("Semantic recall")
             .with_budget(BUDGET)
+            .with_resource(self.resource.clone())
             .with_placement(Placement::Live)
-            .with_recall_mode(RecallMode::Eventual)
+            .with_recall_mode(if self.is_awaited { RecallMode::default() } else { RecallMode::Eventual })
     }
 
     fn provides(&self) -> LayerProvides<SemanticRecallState> {
@@ -276,7 +295,7 @@ impl MemoryLayer for SemanticRecall {
             let state = SemanticRecallState { asked, messages: state.messages + 1, ..(*state).clone() };
             return Ok(OnItemAppendResult::items(items).with_state(state));
         }
-        let Some(asked) = state.asked.as_ref().filter(|asked| !asked.again) else {
+        let Some(asked) = state.asked.as_ref().filter(|asked| !asked.again && !self.is_awaited) else {
             return Ok(OnItemAppendResult::items(items));
         };
         // The first tool output of a turn: by now the search is done, if it was not before.

@@ -88,7 +88,7 @@ impl SharedEmbedder {
     }
 
     /// What comes of something that a search waits for; `None` if it takes too long.
-    pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let Some((patience, clock)) = &self.patience else { return Some(work.await) };
         match select(pin!(work), clock.limit(*patience)).await {
             Either::Left((done, _)) => Some(done),
@@ -102,7 +102,7 @@ impl SharedEmbedder {
     }
 
     /// The vector of a question; `None` if there is none in time. Secrets in it are not sent.
-    pub(super) async fn question(&self, text: &str) -> Option<TextVector> {
+    pub(crate) async fn question(&self, text: &str) -> Option<TextVector> {
         let text = redact(&text[..text.floor_char_boundary(MAX_QUESTION_BYTES)]).trim().to_owned();
         if text.is_empty() {
             return None;
@@ -120,7 +120,7 @@ impl SharedEmbedder {
     }
 
     /// The vectors of texts; `None` if the embedder fails.
-    pub(super) async fn vectors(&self, texts: Vec<String>) -> Option<Vec<TextVector>> {
+    pub(crate) async fn vectors(&self, texts: Vec<String>) -> Option<Vec<TextVector>> {
         if self.known().paused_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }

@@ -319,7 +319,7 @@ impl PastIndex {
 ///
 /// Cosines alone say little: with some models unrelated texts have 0.1, with others 0.7. The average is that of the other
 /// passages of the scope.
-fn share_of_meaning(cosine: f64, near: &Near) -> f64 {
+pub(crate) fn share_of_meaning(cosine: f64, near: &Near) -> f64 {
     let count = near.compared as f64;
     let others = if near.compared > 1 { (near.mean * count - cosine) / (count - 1.0) } else { 0.0 };
     let others = others.max(0.0);

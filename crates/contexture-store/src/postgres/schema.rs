@@ -6,6 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use super::error::PostgresError;
 use super::pause::pause;
+use super::vectors;
 
 /// The newest format that this program supports, and the one that it creates.
 const FORMAT: i64 = 1;
@@ -84,7 +85,10 @@ pub(super) async fn prepare(client: &Client, database: &str, creates: bool) -> R
             Found::Format(found) if found > FORMAT => {
                 return Err(PostgresError::NewerFormat { database: database.to_owned(), found, known: FORMAT });
             }
-            Found::Format(_) => return Ok(()),
+            Found::Format(_) => {
+                add_vectors(client).await;
+                return Ok(());
+            }
             Found::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
             Found::Nothing if !creates => return Err(PostgresError::NoStore { database: database.to_owned() }),
             Found::Nothing => match make(client).await {
@@ -115,12 +119,21 @@ async fn make(client: &Client) -> Result<(), tokio_postgres::Error> {
     let rows = format!(
         "INSERT INTO contexture_meta (name, value) VALUES ('format', '{FORMAT}'), ('splitting', '{SPLITTING_VERSION}');"
     );
-    let made = client.batch_execute(&format!("BEGIN; {TABLES} {rows} COMMIT;")).await;
+    let made = client.batch_execute(&format!("BEGIN; {TABLES} {} {rows} COMMIT;", vectors::SCHEMA)).await;
     if made.is_err() {
         // The transaction is over either way; an error here says no more than the first one.
         let _ = client.batch_execute("ROLLBACK").await;
     }
     made
+}
+
+/// Adds what stores of before lack for vectors, unless they have it.
+async fn add_vectors(client: &Client) {
+    let sql = "SELECT 1 WHERE to_regclass('contexture_search_vectors') IS NOT NULL";
+    if client.query_typed(sql, &[]).await.is_ok_and(|rows| rows.is_empty()) {
+        // Another process may be doing the same, or this one may not: then whoever uses vectors is told.
+        let _ = client.batch_execute(vectors::SCHEMA).await;
+    }
 }
 
 fn is_race(error: &tokio_postgres::Error) -> bool {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use contexture_core::search::{
-    Found, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, check_scope,
+    Found, Near, Posting, Ranking, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, TextVector,
+    check_scope,
 };
 use contexture_core::store::StoreError;
 use contexture_text::search::{SPLITTING_VERSION, count_terms, find_text};
@@ -13,6 +14,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::connection::{Database, Parameters, Retries, Trouble, Unfinished};
 use super::hash;
+use super::vectors;
 
 /// Stores documents and their terms in PostgreSQL, next to a [`PostgresStore`](super::PostgresStore). Cheap to clone.
 ///
@@ -31,7 +33,11 @@ struct Columns {
     names: Vec<Vec<u8>>,
     metadata: Vec<Vec<u8>>,
     texts: Vec<Vec<u8>>,
+    added: Vec<i64>,
 }
+
+/// The most documents of one batch that keep their order.
+const MAX_ORDERED: i64 = 1_000_000;
 
 /// Postings as columns.
 #[derive(Default)]
@@ -104,8 +110,8 @@ impl PostgresIndex {
 }
 
 /// A scope that is changed.
-struct Scope<'a> {
-    hash: Vec<u8>,
+pub(super) struct Scope<'a> {
+    pub(super) hash: Vec<u8>,
     name: &'a str,
 }
 
@@ -123,16 +129,21 @@ enum Operation<'a> {
     Find { scope: Vec<u8>, terms: &'a TermWeights, limit: usize },
     Get { scope: Vec<u8>, documents: Vec<Vec<u8>> },
     Count { scope: Vec<u8> },
+    AddVectors { scope: Scope<'a>, vectors: &'a [(String, TextVector)] },
+    Lacking { scope: Vec<u8>, model: &'a str, limit: usize },
+    Near { scope: Vec<u8>, vector: &'a TextVector, limit: usize },
 }
 
 /// The result of an operation.
 #[derive(Default)]
-struct Outcome {
-    /// The number of affected documents.
-    count: i64,
-    found: Vec<(Row, f64)>,
+pub(super) struct Outcome {
+    /// The number of affected documents, or of vectors that were compared.
+    pub(super) count: i64,
+    pub(super) found: Vec<(Row, f64)>,
+    /// The mean of the cosines of all vectors.
+    pub(super) mean: f64,
     /// How many documents have each term.
-    frequencies: BTreeMap<String, u64>,
+    pub(super) frequencies: BTreeMap<String, u64>,
 }
 
 impl Operation<'_> {
@@ -144,14 +155,19 @@ impl Operation<'_> {
             Operation::Find { .. } => "search",
             Operation::Get { .. } => "read from the search index",
             Operation::Count { .. } => "count in the search index",
+            Operation::AddVectors { .. } => "add vectors to the search index",
+            Operation::Lacking { .. } | Operation::Near { .. } => "compare vectors of the search index",
         }
     }
 
     /// Readers need one snapshot; writers of a scope lock it and wait for each other.
     fn level(&self) -> &'static str {
         match self {
-            Operation::Find { .. } | Operation::Get { .. } | Operation::Count { .. } => "REPEATABLE READ",
-            _ => "READ COMMITTED",
+            Operation::Add { .. }
+            | Operation::Remove { .. }
+            | Operation::Clear { .. }
+            | Operation::AddVectors { .. } => "READ COMMITTED",
+            _ => "REPEATABLE READ",
         }
     }
 
@@ -173,6 +189,12 @@ impl Operation<'_> {
                 let rows = client.query_typed(sql, &[(scope, Type::BYTEA)]).await?;
                 Ok(Outcome { count: rows.first().map_or(0, |row| row.get(0)), ..Outcome::default() })
             }
+            Operation::AddVectors { scope, vectors } => {
+                lock_scope(client, scope).await?;
+                vectors::add(client, &scope.hash, vectors).await.map(|()| Outcome::default())
+            }
+            Operation::Lacking { scope, model, limit } => vectors::lacking(client, scope, model, *limit).await,
+            Operation::Near { scope, vector, limit } => vectors::near(client, scope, vector, *limit).await,
         }
     }
 }
@@ -271,8 +293,10 @@ async fn lock_scope(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
 /// Removes documents and their terms. Returns how many there were.
 async fn remove(client: &Client, scope: &[u8], documents: &[Vec<u8>]) -> Result<i64, Error> {
     let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&documents, Type::BYTEA_ARRAY)];
-    let sql = "DELETE FROM contexture_search_postings WHERE scope = $1 AND document = ANY($2)";
-    client.query_typed(sql, parameters).await?;
+    for table in ["postings", "vectors"] {
+        let sql = format!("DELETE FROM contexture_search_{table} WHERE scope = $1 AND document = ANY($2)");
+        client.query_typed(&sql, parameters).await?;
+    }
     let sql = "DELETE FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2) RETURNING length";
     let lengths = client.query_typed(sql, parameters).await?;
     let (removed, length) = (lengths.len() as i64, lengths.iter().map(|row| row.get::<_, i64>(0)).sum::<i64>());
@@ -290,10 +314,13 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
     lock_scope(client, scope).await?;
     let scope = &scope.hash[..];
     // Of two documents with the same id, the later one is kept.
-    let mut last: HashMap<&str, &SearchDocument> = HashMap::new();
-    last.extend(documents.iter().map(|document| (document.id.as_str(), document)));
+    let last: HashMap<&str, usize> = documents.iter().enumerate().map(|(at, it)| (it.id.as_str(), at)).collect();
+    let is_last = |(at, document): &(usize, &SearchDocument)| last.get(document.id.as_str()) == Some(at);
+    let rows = client.query_typed("SELECT nextval('contexture_versions')", &[]).await?;
+    let before = rows.first().map_or(0, |row| row.get::<_, i64>(0)).saturating_mul(MAX_ORDERED);
     let (mut columns, mut postings) = (Columns::default(), Postings::default());
-    for SearchDocument { id, text, metadata } in last.into_values() {
+    for (_, SearchDocument { id, text, metadata }) in documents.iter().enumerate().filter(is_last) {
+        columns.added.push(before.saturating_add(columns.added.len() as i64));
         let document = hash(id);
         columns.lengths.push(postings.push(&document, text));
         columns.names.push(id.as_bytes().to_vec());
@@ -302,9 +329,9 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
         columns.documents.push(document);
     }
     remove(client, scope, &columns.documents).await?;
-    let sql = "INSERT INTO contexture_search_documents (scope, document, length, name, metadata, text) \
-               SELECT $1, d.document, d.length, d.name, d.metadata, d.text FROM unnest($2, $3, $4, $5, $6) \
-               AS d (document, length, name, metadata, text)";
+    let sql = "INSERT INTO contexture_search_documents (scope, document, length, name, metadata, text, added) \
+               SELECT $1, d.document, d.length, d.name, d.metadata, d.text, d.added FROM unnest($2, $3, $4, $5, $6, $7) \
+               AS d (document, length, name, metadata, text, added)";
     let parameters: Parameters<'_> = &[
         (&scope, Type::BYTEA),
         (&columns.documents, Type::BYTEA_ARRAY),
@@ -312,6 +339,7 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
         (&columns.names, Type::BYTEA_ARRAY),
         (&columns.metadata, Type::BYTEA_ARRAY),
         (&columns.texts, Type::BYTEA_ARRAY),
+        (&columns.added, Type::INT8_ARRAY),
     ];
     client.query_typed(sql, parameters).await?;
     postings.insert(client, scope).await?;
@@ -320,7 +348,7 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
 
 async fn clear(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
     lock_scope(client, scope).await?;
-    for table in ["postings", "documents", "scopes"] {
+    for table in ["postings", "vectors", "documents", "scopes"] {
         let sql = format!("DELETE FROM contexture_search_{table} WHERE scope = $1");
         client.query_typed(&sql, &[(&scope.hash, Type::BYTEA)]).await?;
     }
@@ -364,11 +392,11 @@ async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize)
         other_score.total_cmp(one_score).then_with(|| name(one).cmp(&name(other)))
     });
     found.truncate(limit);
-    Ok(Outcome { count: documents, found, frequencies })
+    Ok(Outcome { count: documents, found, frequencies, ..Outcome::default() })
 }
 
 /// Reads documents by their hashes, in no order.
-async fn read(client: &Client, scope: &[u8], documents: &Vec<Vec<u8>>) -> Result<Vec<Row>, Error> {
+pub(super) async fn read(client: &Client, scope: &[u8], documents: &Vec<Vec<u8>>) -> Result<Vec<Row>, Error> {
     let sql = "SELECT document, name, metadata, text FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2)";
     client.query_typed(sql, &[(&scope, Type::BYTEA), (documents, Type::BYTEA_ARRAY)]).await
 }
@@ -418,7 +446,7 @@ impl SearchIndex for PostgresIndex {
     ) -> BoxFuture<'a, Result<Found, SearchError>> {
         Box::pin(async move {
             let outcome = self.run(Operation::Find { scope: hash(scope), terms, limit }).await?;
-            let Outcome { count, found, frequencies } = outcome;
+            let Outcome { count, found, frequencies, .. } = outcome;
             let hits = found.into_iter().map(hit).collect::<Result<_, _>>()?;
             Ok(Found { hits, documents: count.unsigned_abs(), frequencies })
         })
@@ -448,5 +476,41 @@ impl SearchIndex for PostgresIndex {
 
     fn count<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<usize, SearchError>> {
         Box::pin(async move { Ok(number(self.run(Operation::Count { scope: hash(scope) }).await?.count)) })
+    }
+
+    fn add_vectors<'a>(
+        &'a self,
+        scope: &'a str,
+        vectors: Vec<(String, TextVector)>,
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move {
+            self.run(Operation::AddVectors { scope: Scope::new(scope), vectors: &vectors }).await.map(|_| ())
+        })
+    }
+
+    fn without_vector<'a>(
+        &'a self,
+        scope: &'a str,
+        model: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SearchDocument>, SearchError>> {
+        Box::pin(async move {
+            let outcome = self.run(Operation::Lacking { scope: hash(scope), model, limit }).await?;
+            outcome.found.into_iter().map(|found| Ok(hit(found)?.document)).collect()
+        })
+    }
+
+    fn near<'a>(
+        &'a self,
+        scope: &'a str,
+        vector: &'a TextVector,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Near, SearchError>> {
+        Box::pin(async move {
+            let outcome = self.run(Operation::Near { scope: hash(scope), vector, limit }).await?;
+            let (mean, compared) = (outcome.mean, outcome.count.unsigned_abs());
+            let hits = outcome.found.into_iter().map(hit).collect::<Result<_, _>>()?;
+            Ok(Near { hits, mean, compared })
+        })
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The pages with programs, by name.
-const PAGES: [&str; 6] =
-    ["library", "writing-a-layer", "writing-a-store", "models", "file-references", "file-aware-history"];
+const PAGES: [&str; 7] =
+    ["library", "writing-a-layer", "writing-a-store", "models", "file-references", "file-aware-history", "memory"];
 
 /// Pages whose programs need Unix.
 #[cfg(unix)]
