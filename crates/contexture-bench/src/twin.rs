@@ -7,6 +7,7 @@ use contexture::fold::{Folder, Meter, Policy, Prices};
 use contexture::item::Item;
 use contexture::tokens::Estimate;
 use contexture::wire::{Format, Request, WireError, groups, read, unit_tokens};
+use serde_json::Value;
 
 /// The folder, with how many items it has received.
 pub struct Twin {
@@ -69,6 +70,26 @@ pub fn own_count(format: Format, body: &str) -> Result<(u64, u64), WireError> {
     let head = (request.other_bytes() + lead.iter().map(|raw| raw.get().len()).sum::<usize>()) as u64 / 4;
     let items = sent_items(format, body)?;
     Ok((head + items.iter().map(|item| unit_tokens(&Estimate, item)).sum::<u64>(), head))
+}
+
+/// The tokens of a block as `contexture replay` counts them: texts and arguments, and nothing that is around them.
+pub fn text_tokens(block: &Value) -> u64 {
+    text_bytes(block).div_ceil(4)
+}
+
+fn text_bytes(block: &Value) -> u64 {
+    let part = |(name, value): (&String, &Value)| match (name.as_str(), value) {
+        ("text" | "content" | "output" | "error" | "description", Value::String(text)) => text.len() as u64,
+        ("arguments", Value::String(text)) => text.len() as u64,
+        ("input" | "args" | "arguments", value) => value.to_string().len() as u64 + 1,
+        (_, Value::Object(_) | Value::Array(_)) => text_bytes(value),
+        _ => 0,
+    };
+    match block {
+        Value::Object(fields) => fields.iter().map(part).sum(),
+        Value::Array(values) => values.iter().map(text_bytes).sum(),
+        _ => 0,
+    }
 }
 
 fn sent_items(format: Format, body: &str) -> Result<Vec<Item>, WireError> {

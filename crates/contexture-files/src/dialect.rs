@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::argument_names::{
     ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
@@ -22,6 +22,7 @@ use super::{powershell, run};
 mod arguments;
 pub mod guess;
 mod reads;
+mod scripts;
 
 pub use super::completion::says_failed;
 use arguments::Arguments;
@@ -134,6 +135,7 @@ const TABLE: &[(Does, &[&str])] = &[
     (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
     (Does::Nothing, &["update_plan", "view_image"]),
     (Does::Anything, &["write_stdin"]),
+    (Does::Wrap, &["exec"]),
     (Does::Hear, &["request_user_input"]),
     (Does::Nothing, &["list_mcp_resources", "read_mcp_resource"]),
     (Does::Search, &["grep_files", "list_dir"]),
@@ -379,8 +381,8 @@ impl Dialects {
         (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
     }
 
-    /// What a call does that makes others. The output of one is its own; that of several is not told apart, so only
-    /// what they may have changed is taken from them.
+    /// What a call does that makes others. The output of one is its own; that of several is not told apart, nor what a
+    /// script prints of theirs, so only what they may have changed is taken from them.
     fn observe_wrapped(
         &self,
         call: &FunctionCall,
@@ -389,9 +391,15 @@ impl Dialects {
         standing: &Standing,
     ) -> (Seen, Directory) {
         let inner = wrapped_calls(call, arguments);
-        if let Some([only]) = inner.as_deref() {
+        let only = inner.as_deref().and_then(|calls| if let [only] = calls { Some(only) } else { None });
+        if let Some(only) = only.filter(|_| scripts::source(arguments).is_none()) {
             return self.observe_in(only, output, standing);
         }
+        let command = only.and_then(|only| {
+            let (value, tool) = (only.parsed_arguments(), &only.name);
+            let arguments = Arguments { value: &value, entry: self.entry(tool), tool };
+            arguments.command().filter(|_| self.does_with(tool, &value) == Does::Run)
+        });
         let completion = completion::of_tool(own_name(&call.name), output.outcome, &output.output);
         let mut observations = Vec::new();
         match inner {
@@ -408,7 +416,9 @@ impl Dialects {
             }
             None => observations.push(everything(format!("`{}`", call.name))),
         }
-        (seen(Does::Wrap, Vec::new(), None, observations, false), standing.directory.clone())
+        let does = if command.is_some() { Does::Run } else { Does::Wrap };
+        let seen = Seen { is_mixed: true, ..seen(does, Vec::new(), command, observations, false) };
+        (seen, standing.directory.clone())
     }
 
     /// The file that a call is about, if it names one.
@@ -481,7 +491,8 @@ fn write_mode(arguments: &Value) -> Does {
 
 /// Whether arguments list other calls, or name one.
 fn lists_calls(arguments: &Value) -> bool {
-    value_of(arguments, None, &["tool_calls", "tool_uses", "calls", "invocations", "tool_name"]).is_some()
+    let names = ["tool_calls", "tool_uses", "calls", "invocations", "tool_name"];
+    value_of(arguments, None, &names).is_some() || scripts::source(arguments).is_some()
 }
 
 /// Most calls that another one makes.
@@ -489,13 +500,21 @@ const MAX_WRAPPED: usize = 64;
 
 /// The calls that a call makes; `None` if they are not understood.
 fn wrapped_calls(call: &FunctionCall, arguments: &Value) -> Option<Vec<FunctionCall>> {
+    let made = |name: &str, arguments: String| {
+        let mut made = FunctionCall::new(&call.call_id, name, arguments);
+        made.meta = call.meta.clone();
+        made
+    };
+    if let Some(source) = scripts::source(arguments) {
+        // A text is what tools without names for their arguments are given.
+        let whole = |value: Value| if value.is_string() { json!({ "input": value }) } else { value };
+        let calls = scripts::calls(source)?.into_iter();
+        return Some(calls.map(|(name, value)| made(&name, whole(value).to_string())).collect());
+    }
     let one = |value: &Value| {
         let name = text_of(value, None, &["tool", "recipient_name", "tool_name", "name"])?;
         let inner = value_of(value, None, &["parameters", "arguments", "args", "input"])?;
-        let inner = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
-        let mut made = FunctionCall::new(&call.call_id, name, inner);
-        made.meta = call.meta.clone();
-        Some(made)
+        Some(made(name, inner.as_str().map_or_else(|| inner.to_string(), str::to_owned)))
     };
     let listed = value_of(arguments, None, &["tool_calls", "tool_uses", "calls", "invocations"]);
     match listed {
@@ -522,7 +541,7 @@ fn seen(
             paths.push(path.to_owned());
         }
     }
-    Seen { kind: does.kind(), paths, command, observations, failed }
+    Seen { kind: does.kind(), paths, command, observations, failed, is_mixed: false }
 }
 
 /// Adjusts a tool's observations to the outcome of its call, and resolves their paths from a directory.

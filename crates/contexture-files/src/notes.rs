@@ -32,10 +32,11 @@ pub(crate) fn modified(text: &str) -> Vec<&str> {
 /// What a note of a harness tells: files that were changed, a state that was restored, hooks that changed files.
 pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     let mut told: Vec<Observation> = modified(text).into_iter().map(|path| doubted(path, SOMEONE)).collect();
-    let lower = text.to_lowercase();
     told.extend(of_tagged(text));
-    for line in text.lines() {
+    let mut is_restored = false;
+    for line in lines(text) {
         let lower = line.to_lowercase();
+        is_restored |= RESTORED.iter().any(|phrase| lower.contains(phrase));
         let words: Vec<&str> = words_of(&lower).collect();
         let is_hook = words.iter().any(|word| matches!(*word, "hook" | "hooks"));
         let named = named_places(line).count() > 0;
@@ -45,7 +46,7 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
             told.extend(changed_by(line, "a hook"));
         }
     }
-    if RESTORED.iter().any(|phrase| lower.contains(phrase)) {
+    if is_restored {
         told.push(everything("a change of the session".to_owned()));
     } else if is_another_day(text) {
         // Anybody may have worked on the files meanwhile, and mostly nobody did.
@@ -97,7 +98,7 @@ const NOT_THE_AGENT: &[&str] = &[
 fn of_tagged(text: &str) -> Vec<Observation> {
     let mut told = Vec::new();
     let mut is_list = false;
-    for line in text.lines() {
+    for line in lines(text) {
         let lower = line.to_lowercase();
         let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
@@ -302,7 +303,19 @@ fn doubted(path: &str, by: &str) -> Observation {
 
 /// Parts of a text that end where a sentence ends. A dot inside a name does not end one.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". "))
+    text.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". ")).filter(is_read)
+}
+
+/// The lines of a text that somebody may have written.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(is_read)
+}
+
+/// The longest line or sentence that is read: longer ones are data.
+const MOST_READ_BYTES: usize = 16 << 10;
+
+fn is_read(part: &&str) -> bool {
+    part.len() <= MOST_READ_BYTES
 }
 
 fn words_of(lower: &str) -> impl Iterator<Item = &str> {
@@ -314,10 +327,9 @@ const MOST_DONE_WORDS: usize = 8;
 
 /// Whether a message says that what was asked for is done.
 fn is_done(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = words_of(&lower).collect();
-    words.len() <= MOST_DONE_WORDS
-        && words.iter().any(|word| matches!(*word, "done" | "did" | "finished" | "ready" | "rebased" | "pulled" | "ok"))
+    const DONE: &[&str] = &["done", "did", "finished", "ready", "rebased", "pulled", "ok"];
+    let says = |word: &&str| DONE.iter().any(|done| word.eq_ignore_ascii_case(done));
+    words_of(text).nth(MOST_DONE_WORDS).is_none() && words_of(text).any(|word| says(&word))
 }
 
 /// Verbs of things that an agent asks a person to do.
@@ -364,7 +376,10 @@ mod tests {
         }
         assert!(asks_person("Please rebase the branch onto main, then tell me."));
         assert!(!asks_person("The tests pass now."));
-        assert_eq!(under(of_person("done, continue", true)), [None]);
+        assert_eq!(under(of_person("Done, continue", true)), [None]);
+        assert_eq!(under(of_person("done with 1 2 3 4 5 6 7", true)), Vec::<Option<String>>::new());
+        let data = format!("I changed a.txt {}", "and b ".repeat(4_000));
+        assert_eq!(named(&data), Vec::<Option<String>>::new(), "nobody writes such a line");
         assert_eq!(under(of_person("done, continue", false)), Vec::<Option<String>>::new());
     }
 

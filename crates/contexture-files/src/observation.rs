@@ -317,6 +317,8 @@ pub struct Seen {
     pub observations: Vec<Observation>,
     /// Whether the tool said that it failed.
     pub failed: bool,
+    /// Whether its output may show files, without telling which lines are whose.
+    pub is_mixed: bool,
 }
 
 impl Seen {

@@ -196,7 +196,7 @@ mod tests_of_outcomes {
     #[track_caller]
     fn check(kind: Kind, command: &str, failed: bool, result: &str, expected: &str) {
         let command = (!command.is_empty()).then(|| command.to_owned());
-        let seen = Seen { kind, paths: Vec::new(), command, observations: Vec::new(), failed };
+        let seen = Seen { kind, paths: Vec::new(), command, observations: Vec::new(), failed, is_mixed: false };
         assert_eq!(outcome(&seen, result), expected);
     }
 

@@ -50,5 +50,6 @@ pub(super) fn can_cap(seen: &Seen) -> bool {
     let is_text = |seen: &Observation| {
         matches!(seen, Observation::Read { .. } | Observation::Found { .. } | Observation::Printed { .. })
     };
-    matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other) && !seen.observations.iter().any(is_text)
+    let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Other);
+    is_printed && !seen.is_mixed && !seen.observations.iter().any(is_text)
 }

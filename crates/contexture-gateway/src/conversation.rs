@@ -25,8 +25,9 @@ pub type ConversationKey = Digest;
 pub struct Conversation {
     beginning: Beginning,
     state: Mutex<ConversationState>,
-    /// Locked while a decision is made. Every wait for it has a timeout.
-    folder: Mutex<Option<ConversationFolder>>,
+    /// Locked while a decision is made. Every wait for it has a timeout. Most conversations are at rest, so there is no
+    /// room for it in each.
+    folder: Mutex<Option<Box<ConversationFolder>>>,
     /// What its user and its agent do when something is missing.
     signals: Mutex<SignalReader>,
 }
@@ -82,7 +83,7 @@ impl Conversation {
     }
 
     /// Its folder, if it is in memory. A folder that a panic left behind is discarded.
-    pub fn folder(&self) -> MutexGuard<'_, Option<ConversationFolder>> {
+    pub fn folder(&self) -> MutexGuard<'_, Option<Box<ConversationFolder>>> {
         self.folder.lock().unwrap_or_else(|poisoned| {
             self.folder.clear_poison();
             let mut folder = poisoned.into_inner();

@@ -5,12 +5,14 @@ use contexture::fold::{Account, Prices};
 /// The sizes of one request, all in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The prefix that is the same as in the previous request.
+    /// The prefix that is in the cache.
     pub cached: u64,
     /// What is sent.
     pub sent: u64,
     /// What pass-through would have sent.
     pub passed_through: u64,
+    /// The prefix of that which would be in the cache.
+    pub seen: u64,
     /// Whether the provider's cache has expired since the previous request.
     pub is_cold: bool,
 }
@@ -24,27 +26,24 @@ pub struct ReplayBill {
     sent: u64,
     passed_through: u64,
     peak: u64,
-    /// What pass-through sent last.
-    last_passed_through: u64,
 }
 
 impl ReplayBill {
     /// An empty bill, at a provider's prices.
     pub fn new(prices: Prices) -> Self {
         let account = Account::default();
-        Self { prices, account, requests: 0, sent: 0, passed_through: 0, peak: 0, last_passed_through: 0 }
+        Self { prices, account, requests: 0, sent: 0, passed_through: 0, peak: 0 }
     }
 
     /// Adds the next request.
     pub fn note(&mut self, sizes: Sizes) {
-        let Sizes { cached, sent, passed_through, is_cold } = sizes;
-        let (cached, seen) = if is_cold { (0, 0) } else { (cached, self.last_passed_through) };
+        let Sizes { cached, sent, passed_through, seen, is_cold } = sizes;
+        let (cached, seen) = if is_cold { (0, 0) } else { (cached, seen) };
         self.account.note(self.prices.bill(cached, sent), self.prices.bill(seen, passed_through));
         self.requests += 1;
         self.sent += sent;
         self.passed_through += passed_through;
         self.peak = self.peak.max(sent);
-        self.last_passed_through = passed_through;
     }
 
     /// What was billed, and what pass-through would have been billed.

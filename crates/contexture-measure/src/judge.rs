@@ -165,11 +165,13 @@ impl<'a> WindowJudge<'a> {
         let WindowChange { before, keep, added } = request;
         let shared = self.window.advance(keep, added);
         self.recorded.records[self.processed..before].iter().for_each(|record| self.pauses.note(record));
+        let seen = self.recorded.bytes_before(self.processed);
         self.processed = before;
         self.bill.note(Sizes {
             cached: shared.bytes,
             sent: self.window.bytes(),
             passed_through: self.recorded.bytes_before(before),
+            seen,
             is_cold: self.pauses.has_expired(),
         });
         self.take_said(before, shared.is_all);

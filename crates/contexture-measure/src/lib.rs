@@ -10,6 +10,7 @@ pub mod pauses;
 pub mod play;
 pub mod plot;
 pub mod policies;
+pub mod prefix_cache;
 pub mod record_text;
 pub mod recorded;
 pub mod said;

@@ -87,7 +87,8 @@ fn call(fields: &Fields<'_>) -> Result<FunctionCall, WireError> {
         (None, None, Some(action)) => action.get().to_owned(),
         (None, None, None) => "{}".to_owned(),
     };
-    let name = fields.text("name").unwrap_or_else(|| "local_shell".into());
+    let is_shell = fields.text("type").is_some_and(|kind| kind.ends_with("shell_call"));
+    let name = fields.text("name").unwrap_or(if is_shell { "local_shell".into() } else { "".into() });
     let call_id = fields.text("call_id").or_else(|| fields.text("id")).unwrap_or_default();
     let mut call = FunctionCall::new(&call_id, &name, arguments);
     call.id = id(fields);

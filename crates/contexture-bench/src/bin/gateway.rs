@@ -2,8 +2,9 @@
 //!
 //! Every recording is sent request by request over real connections to a gateway, and from there to a provider that
 //! simulates its prefix cache exactly. Each request is checked against the provider's rules, and the bill is compared
-//! with that of pass-through after every request. With `--windows`, what is sent is compared with the windows of a
-//! folder that gets the recording directly, as `contexture replay` does.
+//! with that of pass-through after every request; with `--texts`, also with what `contexture replay` says. With
+//! `--windows`, what is sent is compared with the windows of a folder that gets the recording directly, as
+//! `contexture replay` does.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,15 +13,20 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use clap::Parser;
+use contexture::files::dialect::Dialects;
+use contexture::fold::Policy;
+use contexture::transcript::{Report, Transcript};
 use contexture::wire::Format;
-use contexture_bench::twin::{Likeness, Twin, own_count};
+use contexture_bench::twin::{Likeness, Twin, own_count, text_tokens};
 use contexture_cli::failure::Failure;
-use contexture_cli::source;
+use contexture_cli::replay::summary::ReplaySummary;
+use contexture_cli::source::{self, RecordingSource};
 use contexture_gateway::models::{Caching, Models};
 use contexture_gateway::testing::cache::{Cache, Took};
 use contexture_gateway::testing::recorded::RecordedSession;
 use contexture_gateway::testing::rules;
 use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
+use contexture_measure::play::settings::PlaySettings;
 use serde_json::json;
 
 /// How far unforced folds may exceed the bill of pass-through, as a share of it.
@@ -50,6 +56,9 @@ struct Arguments {
     /// Compare what is sent with the windows of a folder that is given the recording directly
     #[arg(long)]
     windows: bool,
+    /// Count tokens as `contexture replay` does, and compare with what it says
+    #[arg(long)]
+    texts: bool,
     /// Leave out recordings with fewer bytes in their last request
     #[arg(long, default_value_t = 100_000)]
     least: usize,
@@ -71,6 +80,8 @@ struct Outcome {
     requests: usize,
     billed: f64,
     passed_through: f64,
+    /// What `contexture replay` says for both.
+    replayed: [f64; 2],
     /// The largest excess of the bill over that of pass-through after any request, as a share of it.
     worst: f64,
     refused: Vec<String>,
@@ -126,12 +137,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut all: Vec<Outcome> = Vec::new();
     let mut own: Vec<u64> = Vec::new();
     for source in source::find(&arguments.paths)?.into_iter().step_by(arguments.every.max(1)) {
-        let Ok((transcript, _)) = source.transcript() else { continue };
+        let Ok((transcript, report)) = source.transcript() else { continue };
         let recorded = RecordedSession::new(format, &transcript.records);
         if recorded.is_empty() || recorded.request(recorded.len() - 1).len() < arguments.least {
             continue;
         }
-        let (outcome, times) = runtime.block_on(play(format, &recorded, arguments));
+        let (mut outcome, times) = runtime.block_on(play(format, &recorded, arguments));
+        if arguments.texts {
+            outcome.replayed = replayed(&source, &report, transcript, arguments.budget)?;
+        }
         own.extend(times);
         outcome.refused.iter().chain(&outcome.broken()).for_each(|broken| println!("{source}: {broken}"));
         all.push(outcome);
@@ -143,7 +157,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments) -> (Outcome, Vec<u64>) {
     let provider = Provider {
         format,
-        cache: Cache::with_life(u64::MAX),
+        cache: cache(arguments),
         last: String::new(),
         took: Took::default(),
         counts_alike: arguments.windows,
@@ -163,7 +177,7 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
         Format::Gemini => format!("/v1beta/models/{GEMINI}:generateContent"),
     };
     let client = reqwest::Client::new();
-    let mut through = Cache::with_life(u64::MAX);
+    let mut through = cache(arguments);
     let mut outcome = Outcome::default();
     let mut twin = arguments.windows.then(|| twin(format, recorded, arguments.budget));
     for number in 0..recorded.len() {
@@ -199,6 +213,25 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
     serving.abort();
     outcome.receipt = Receipt::of(&records);
     (outcome, records.iter().map(|record| record.own_us).collect())
+}
+
+/// The provider's cache, which forgets nothing.
+fn cache(arguments: &Arguments) -> Cache {
+    let cache = Cache::with_life(u64::MAX);
+    if arguments.texts { cache.counting(text_tokens) } else { cache }
+}
+
+/// What `contexture replay` says is billed, and what pass-through would be.
+fn replayed(
+    source: &RecordingSource,
+    report: &Report,
+    transcript: Transcript,
+    budget: u64,
+) -> Result<[f64; 2], Failure> {
+    let settings = PlaySettings::estimated(Policy::new(budget), Dialects::builtin());
+    let summary = ReplaySummary::new(source.to_string(), report, transcript, &settings);
+    let summary = serde_json::to_value(&summary)?;
+    Ok(["billed", "passed_through"].map(|name| summary["bill"][name].as_f64().unwrap_or_default()))
 }
 
 /// A folder with the same budget as the gateway's.
@@ -249,6 +282,15 @@ fn print(all: &[Outcome], own: &mut [u64]) {
         "receipts' own pass-through     {:.3} of it",
         sum(|outcome| outcome.receipt.passed_through) / sum(|outcome| outcome.passed_through)
     );
+    let [billed, passed_through] = [0, 1].map(|at| all.iter().map(|outcome| outcome.replayed[at]).sum::<f64>());
+    if passed_through > 0.0 {
+        println!(
+            "replay says                    {:.3}: {:.3} and {:.3} of them",
+            billed / passed_through,
+            billed / sum(|outcome| outcome.billed),
+            passed_through / sum(|outcome| outcome.passed_through)
+        );
+    }
     println!(
         "folded                         {} recordings, {} folds",
         folded.len(),

@@ -2,7 +2,8 @@
 
 use contexture::files::model::FileState;
 use contexture::fold::Folder;
-use contexture::transcript::{Report, Transcript};
+use contexture::item::Role;
+use contexture::transcript::{Record, Report, Transcript};
 use contexture_measure::play::player::{ReplayStep, SentMessage};
 use contexture_measure::play::ruler::Ruler;
 use contexture_measure::play::settings::PlaySettings;
@@ -17,6 +18,7 @@ use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::names::Names;
 use contexture_measure::plot::{Series, plot, short_count};
 use contexture_measure::policies::own::MadeMessages;
+use contexture_measure::prefix_cache::PrefixCache;
 use contexture_measure::recorded::RecordedSession;
 use contexture_terminal::harmless::on_one_line;
 use contexture_terminal::screen::{Screen, TextStyle};
@@ -191,6 +193,15 @@ struct Counts<'a> {
     /// The same for the messages of the last window.
     shown: Vec<u64>,
     bill: ReplayBill,
+    /// The provider's cache for what is sent, and for what pass-through would have sent.
+    caches: [PrefixCache; 2],
+    /// How many blocks each message of the recording is, and how many messages are instructions at its start.
+    blocks: Vec<usize>,
+    instructions: usize,
+    /// How many messages pass-through has sent.
+    passed: usize,
+    /// How many messages of the last window were expected to stay.
+    standing: usize,
     window_tokens: Vec<u64>,
     passed_through_tokens: Vec<u64>,
 }
@@ -201,21 +212,43 @@ impl<'a> Counts<'a> {
         for record in &transcript.records {
             recorded.push(recorded[recorded.len() - 1] + settings.ruler.size(record));
         }
-        let bill = ReplayBill::new(settings.policy.prices);
-        let (window_tokens, passed_through_tokens) = (Vec::new(), Vec::new());
-        Self { ruler: &settings.ruler, recorded, shown: vec![0], bill, window_tokens, passed_through_tokens }
+        let (prices, ruler) = (settings.policy.prices, &settings.ruler);
+        let is_instruction = |record: &&Record| record.role() == Some(Role::System);
+        Self {
+            ruler,
+            recorded,
+            shown: vec![0],
+            bill: ReplayBill::new(prices),
+            caches: [(); 2].map(|()| PrefixCache::new(&prices, ruler.token())),
+            blocks: transcript.records.iter().map(|record| record.items().len()).collect(),
+            instructions: transcript.records.iter().take_while(is_instruction).count(),
+            passed: 0,
+            standing: 0,
+            window_tokens: Vec::new(),
+            passed_through_tokens: Vec::new(),
+        }
     }
 
     fn note(&mut self, step: ReplayStep, window: &[SentMessage]) {
         self.shown.truncate(step.keep + 1);
-        let cached = self.shown[step.keep];
-        let mut sent = cached;
+        let mut sent = self.shown[step.keep];
+        let mut new = Vec::new();
         for message in &window[step.keep..] {
-            sent += self.ruler.size(&message.record());
+            let size = self.ruler.size(&message.record());
+            new.push((message.blocks(), size));
+            sent += size;
             self.shown.push(sent);
         }
-        let passed_through = self.recorded[step.before];
-        self.bill.note(Sizes { cached, sent, passed_through, is_cold: step.is_cold });
+        let (passed_through, is_cold) = (self.recorded[step.before], step.is_cold);
+        let came = (self.passed..step.before).map(|at| (self.blocks[at], self.recorded[at + 1] - self.recorded[at]));
+        let [ours, theirs] = &mut self.caches;
+        // What stayed of the last window is marked as well, so that it is found.
+        let marks = [self.instructions, self.standing.min(step.keep), step.standing];
+        let cached = ours.serve(step.keep, new, &marks, is_cold);
+        self.standing = step.standing;
+        let seen = theirs.serve(self.passed, came, &[self.instructions], is_cold);
+        self.passed = step.before;
+        self.bill.note(Sizes { cached, sent, passed_through, seen, is_cold });
         self.window_tokens.push(self.ruler.whole_tokens(sent));
         self.passed_through_tokens.push(self.ruler.whole_tokens(passed_through));
     }

@@ -522,3 +522,32 @@ fn windows_of_several_recordings_say_which_they_are_of() {
     let keys: Vec<&String> = windows[0].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["before", "keep", "messages"]);
 }
+
+/// Anthropic looks for what it has cached at most 20 blocks back, so sending much at once is billed whole, in both columns.
+#[test]
+fn what_a_provider_does_not_find_again_is_billed_again() {
+    let recording = |calls: usize| {
+        let mut lines = vec![json!({"role": "user", "text": "look at them"})];
+        let mut step = |ids: Vec<String>| {
+            let call = |id: &String| json!({"id": id, "name": "Read", "arguments": {"file_path": format!("{id}.rs")}});
+            let calls: Vec<Value> = ids.iter().map(call).collect();
+            lines.push(json!({"role": "assistant", "text": "", "tool_calls": calls}));
+            let text = |id: &String| format!("     1→// all of {id}: {}\n", "something ".repeat(800 / ids.len()));
+            lines.extend(ids.iter().map(|id| json!({"role": "tool", "text": text(id), "tool_call_id": id})));
+        };
+        (0..6).for_each(|n| step(vec![format!("a{n}")]));
+        step((0..calls).map(|n| format!("b{n}")).collect());
+        lines.push(json!({"role": "assistant", "text": "done"}));
+        lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let billed = |calls: usize, provider: &str| {
+        let summary = replayed(&["--budget", "64000", "--provider", provider, "--json"], &recording(calls));
+        let summary: Value = serde_json::from_str(&summary).expect("JSON");
+        ["billed", "passed_through"].map(|name| summary["sum"]["bill"][name].as_f64().expect("a number"))
+    };
+    let [few, many, automatic] = [billed(9, "anthropic"), billed(11, "anthropic"), billed(11, "openai")];
+    for at in [0, 1] {
+        assert!(many[at] > few[at] + 10_000.0, "{few:?} and {many:?}");
+        assert!(automatic[at] < few[at], "{few:?} and {automatic:?}");
+    }
+}

@@ -18,7 +18,8 @@ use contexture_files::observation::Seen;
 pub(crate) fn shorten(settings: &Settings, state: &State, arrived: &Arrived) -> Option<(Arc<str>, FoldDecision)> {
     let ArrivedOutput { tool, seen, repeats } = arrived.output.as_ref()?;
     let position = arrived.at;
-    if state.conversation.is_pinned(position) {
+    // Nothing is known of a call without a name.
+    if tool.is_empty() || state.conversation.is_pinned(position) {
         return None;
     }
     let text = state.conversation.text(position);

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::{Request as Incoming, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
+use tokio::sync::SemaphorePermit;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
@@ -228,11 +229,7 @@ async fn model(
     let unread = text.as_ref().err().copied();
     let is_signed = headers::is_signed(&headers);
     let incoming = incoming(&headers, text.unwrap_or_else(|_| came.clone()), &route, scope);
-    // What is made of large bodies takes several times their size, so they are looked at one by one.
-    let turn = match incoming.body.len() > LARGE_BYTES {
-        true => Some(shared.large.acquire().await),
-        false => None,
-    };
+    let turn = turn(&shared, &incoming).await;
     if turn.is_some() {
         received = Instant::now();
     }
@@ -262,13 +259,25 @@ async fn model(
     exchange.remembering(passing).admitted(admission).send().await
 }
 
+/// Waits until a large body may be looked at: what is made of it takes several times its size, so that is done for one
+/// after the other. `None` if it is not large.
+async fn turn<'s>(shared: &'s Shared, incoming: &IncomingRequest) -> Option<SemaphorePermit<'s>> {
+    // Nobody closes it, and without a turn it would only take more memory.
+    if incoming.body.len() > LARGE_BYTES { shared.large.acquire().await.ok() } else { None }
+}
+
 /// Counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
 fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<Following> {
     // The prompt for a summary is nothing that a user says.
     let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
     let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
     let shared = shared.clone();
-    Some(tokio::task::spawn_blocking(move || shared.decider.follow(&incoming, &conversation)))
+    Some(tokio::spawn(async move {
+        let _turn = turn(&shared, &incoming).await;
+        let deciding = shared.clone();
+        // What goes wrong in it is not counted.
+        let _ = tokio::task::spawn_blocking(move || deciding.decider.follow(&incoming, &conversation)).await;
+    }))
 }
 
 /// Tells watchers of a request that is about to be sent.

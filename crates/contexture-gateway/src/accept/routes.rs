@@ -124,7 +124,8 @@ pub(crate) fn is_paid(path: &str) -> bool {
 
 /// Whether a client only looks whether anybody is there, as some do before their first request.
 pub(crate) fn is_greeting(method: &Method, path: &str) -> bool {
-    let path = path.trim_end_matches('/');
+    // Claude Code asks for a page of its own.
+    let path = path.trim_end_matches('/').trim_end_matches("/api/hello");
     *method == Method::HEAD && ["", "/anthropic", "/openai", "/v1", "/anthropic/v1", "/openai/v1"].contains(&path)
 }
 
@@ -251,6 +252,7 @@ mod tests {
     #[test]
     fn a_client_may_look_whether_anybody_is_there() {
         assert!(is_greeting(&Method::HEAD, "/") && is_greeting(&Method::HEAD, "/anthropic"));
+        assert!(is_greeting(&Method::HEAD, "/anthropic/api/hello"));
         assert!(!is_greeting(&Method::GET, "/") && !is_greeting(&Method::HEAD, "/elsewhere"));
     }
 }

@@ -53,7 +53,7 @@ impl BegunRecord {
 struct Records {
     totals: Totals,
     /// The newest ones, oldest first.
-    newest: VecDeque<RequestRecord>,
+    newest: VecDeque<Arc<RequestRecord>>,
     /// How many there were in all.
     count: u64,
     /// Those that are not in the store yet, oldest first.
@@ -65,7 +65,7 @@ struct Unwritten {
     /// Its number among the records.
     number: u64,
     place: Arc<RecordPlace>,
-    record: RequestRecord,
+    record: Arc<RequestRecord>,
     /// `None` if writing failed.
     written: Option<Written>,
 }
@@ -106,6 +106,7 @@ impl Session {
     /// Records a request that was announced with `expect`, and begins to write its record.
     pub fn note(&self, place: Arc<RecordPlace>, record: RequestRecord) {
         let mut records = self.lock();
+        let record = Arc::new(record);
         records.totals.add(&record);
         let number = records.count;
         records.count += 1;
@@ -150,7 +151,7 @@ impl Session {
             records.settle(&**store);
         }
         let first = records.count - records.newest.len() as u64;
-        let mut all: Vec<RequestRecord> = records.newest.iter().cloned().collect();
+        let mut all: Vec<RequestRecord> = records.newest.iter().map(|record| (**record).clone()).collect();
         let missing = records.unwritten.iter().filter_map(|unwritten| unwritten.number.checked_sub(first));
         for at in missing {
             all[at as usize].is_unsaved = true;
@@ -164,7 +165,7 @@ impl Session {
         if let Some(store) = &self.store {
             records.settle(&**store);
         }
-        let missing = records.unwritten.iter().map(|unwritten| &unwritten.record);
+        let missing = records.unwritten.iter().map(|unwritten| &*unwritten.record);
         let receipt = records.totals.receipt(missing.filter(|record| !record.is_unsaved));
         Receipt { notes: self.store.iter().filter_map(|store| store.damage()).collect(), ..receipt }
     }

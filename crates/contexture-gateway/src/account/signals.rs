@@ -30,6 +30,9 @@ const SAME_WORDS: f64 = 0.8;
 /// How much of a message is searched for a title: more than harnesses write before what a user said.
 const MOST_TITLED_BYTES: usize = 256 << 10;
 
+/// How much of what a user said is compared with what was said before: nobody repeats more word for word.
+const MOST_COMPARED_BYTES: usize = 16 << 10;
+
 /// The longest output that can be the message of an edit that failed.
 const MOST_MESSAGE_BYTES: usize = 4_000;
 
@@ -180,7 +183,9 @@ impl SignalReader {
             // What cannot be read says nothing.
             for unit in read_at(format, messages, at, None).unwrap_or_default() {
                 match &unit.item {
-                    Item::Message(message) if message.role == Role::User => said.push(message.text_cow().into_owned()),
+                    Item::Message(message) if message.role == Role::User => {
+                        said.push(start_of(&message.text_cow(), MOST_TITLED_BYTES).to_owned());
+                    }
                     Item::FunctionCall(call) if self.calls.len() < MOST_CALLS => {
                         let path: Box<str> = dialects.path(call).unwrap_or_default().into();
                         let key = hash(&(&path, &*call.name, call.parsed_arguments().to_string()));
@@ -192,7 +197,7 @@ impl SignalReader {
             }
             self.said(&said);
             if self.title.is_none() {
-                self.title = said.iter().find_map(|text| title_of(&redact(start_of(text)))).map(String::into_boxed_str);
+                self.title = said.iter().find_map(|text| title_of(&redact(text))).map(String::into_boxed_str);
             }
         }
         self.messages = messages.len();
@@ -233,7 +238,8 @@ impl SignalReader {
     /// Counts what the user said in one message.
     fn said(&mut self, texts: &[String]) {
         let is_interrupted = |text: &str| INTERRUPTED.iter().any(|words| text.starts_with(words));
-        let texts: Vec<String> = texts.iter().map(|text| text.trim().to_lowercase()).collect();
+        let start = |text: &String| start_of(text.trim(), MOST_COMPARED_BYTES).to_lowercase();
+        let texts: Vec<String> = texts.iter().map(start).collect();
         self.counts.interruptions += u64::from(texts.iter().any(|text| is_interrupted(text)));
         // Agents add texts of their own, in tags.
         let is_own = |text: &&String| !text.is_empty() && !text.starts_with('<') && !is_interrupted(text);
@@ -250,6 +256,7 @@ impl SignalReader {
         let mut words: Vec<u64> = all.filter(|word| !word.is_empty()).map(|word| hash(&word)).collect();
         words.sort_unstable();
         words.dedup();
+        words.shrink_to_fit();
         if words.len() < LEAST_WORDS {
             return;
         }
@@ -265,9 +272,9 @@ impl SignalReader {
     }
 }
 
-/// The start of a message, in which its title is.
-fn start_of(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MOST_TITLED_BYTES)]
+/// The start of a text, of at most so many bytes.
+fn start_of(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn hash(value: &impl Hash) -> u64 {
@@ -298,6 +305,18 @@ mod tests {
         }
         let title = reader.title().unwrap();
         assert!(title.starts_with("use [redacted: ") && title.ends_with(" to log in"), "{title}");
+    }
+
+    /// What is kept of a text does not grow with it.
+    #[test]
+    fn of_a_long_text_only_the_start_is_kept() {
+        let text = (0..400_000).map(|n| format!("word{n} ")).collect::<String>();
+        let raw = json!({"role": "user", "content": text}).to_string();
+        let raw: &RawValue = serde_json::from_str(&raw).unwrap();
+        let mut reader = SignalReader::default();
+        reader.follow(Format::Messages, &[raw], &Dialects::builtin(), &[]);
+        let kept: usize = reader.instructions.iter().map(Vec::capacity).sum();
+        assert!((1..=MOST_COMPARED_BYTES).contains(&kept), "{kept}");
     }
 
     fn counted(messages: &[Value], folds: &[usize]) -> SignalCounts {

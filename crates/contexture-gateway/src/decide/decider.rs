@@ -316,7 +316,8 @@ impl Decider {
         let budget = policy.budget + head + apart;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let recall = self.recall(arrived, conversation);
-        let current = self.folding.caught_up(request, found, held.take(), &policy, recall.as_ref());
+        let before = held.take().map(|folder| *folder);
+        let current = self.folding.caught_up(request, found, before, &policy, recall.as_ref());
         let CurrentFolder { mut folder, named, notes: mut added } =
             current.map_err(|error| misread(conversation, &error))?;
         let mut new = NewDecisions { named, ..folder.request(policy.clone(), is_cold, self.folding.disk()) };
@@ -332,15 +333,17 @@ impl Decider {
         let (sent, came) = folder.tokens();
         let came_bytes = text_bytes(&arrived.incoming.body);
         let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
+        // What a large folder takes is given back at once; it is built again if the conversation goes on.
+        let is_large = arrived.incoming.body.len() > LARGE_BYTES;
         if !progress.end() {
             // Usually it is noted already, since it was sent.
             let _ = self.keeper.note_point(conversation, found.messages);
-            *held = too_late(folder, new).or_else(|| self.folding.undecided(request, found, &policy));
+            let late = too_late(folder, new).or_else(|| self.folding.undecided(request, found, &policy));
+            *held = late.map(Box::new).filter(|_| !is_large);
             return Err(NotDecided::TooLate);
         }
         let kept = self.keep(arrived, conversation, &folder, new)?;
-        // What a large folder takes is given back at once; it is built again if the conversation goes on.
-        *held = Some(folder).filter(|_| arrived.incoming.body.len() <= LARGE_BYTES);
+        *held = Some(Box::new(folder)).filter(|_| !is_large);
         let (outgoing, tokens) = match self.options.observe {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
             false => (Outgoing::Decided { body }, tokens),
@@ -387,7 +390,7 @@ impl Decider {
         &self,
         request: &Request<'_>,
         conversation: &Conversation,
-        held: &mut Option<ConversationFolder>,
+        held: &mut Option<Box<ConversationFolder>>,
     ) -> Result<(), NotDecided> {
         let Some(folder) = held.as_mut().filter(|folder| folder.is_late()) else { return Ok(()) };
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();

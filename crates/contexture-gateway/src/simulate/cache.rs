@@ -135,10 +135,7 @@ fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
                     Value::String(text) => vec![json!({"type": "text", "text": text})],
                     content => list(content),
                 };
-                blocks.extend(content.into_iter().map(|mut block| {
-                    block["role"] = message["role"].clone();
-                    block
-                }));
+                blocks.extend(content.into_iter().map(|block| said_by(block, &message["role"])));
             }
         }
         Format::Chat => blocks.extend(list(&body["messages"]).into_iter().map(parsed)),
@@ -146,25 +143,33 @@ fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
         Format::Gemini => {
             blocks.insert(0, body["systemInstruction"].clone());
             for content in list(&body["contents"]) {
-                blocks.extend(list(&content["parts"]).into_iter().map(|mut part| {
-                    part["role"] = content["role"].clone();
-                    part
-                }));
+                blocks.extend(list(&content["parts"]).into_iter().map(|part| said_by(part, &content["role"])));
             }
         }
     }
     blocks
 }
 
+/// A block with the role of its message.
+fn said_by(mut block: Value, role: &Value) -> Value {
+    if let Some(fields) = block.as_object_mut() {
+        fields.insert("role".to_owned(), role.clone());
+    }
+    block
+}
+
 /// Parses arguments into values, because a provider's template writes them in its own form.
 fn parsed(mut message: Value) -> Value {
+    if !message.is_object() {
+        return message;
+    }
     let parse = |value: &mut Value| {
         if let Some(parsed) = value.as_str().and_then(|text| serde_json::from_str(text).ok()) {
             *value = parsed;
         }
     };
     for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
-        parse(&mut call["function"]["arguments"]);
+        call.pointer_mut("/function/arguments").into_iter().for_each(parse);
     }
     if message.get("arguments").is_some() {
         parse(&mut message["arguments"]);

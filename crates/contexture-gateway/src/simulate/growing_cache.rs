@@ -29,6 +29,8 @@ pub struct GrowingCache {
     chain: Vec<(blake3::Hash, u64)>,
     /// The items of the last request, after the instructions.
     window: Vec<(Option<usize>, Arc<Item>)>,
+    /// How many of them were expected to stay.
+    standing: usize,
 }
 
 impl GrowingCache {
@@ -36,11 +38,12 @@ impl GrowingCache {
     /// the instructions.
     pub fn new(kind: CacheKind, life_ms: u64, instructions: &str) -> Self {
         let first = (blake3::hash(instructions.as_bytes()), instructions.len() as u64 / 4);
-        Self { kind, life_ms, prefixes: HashMap::new(), chain: vec![first], window: Vec::new() }
+        Self { kind, life_ms, prefixes: HashMap::new(), chain: vec![first], window: Vec::new(), standing: 0 }
     }
 
     /// Serves a window at the given time. `standing` of its items will probably stay with the next fold: the last of
-    /// them is marked. Returns the usage, and how many leading items are as they were in the last window.
+    /// them is marked, and so is the last of those that stayed. Returns the usage, and how many leading items are as
+    /// they were in the last window.
     pub fn serve(&mut self, window: &[ShownItem], standing: usize, now_ms: u64) -> (Took, usize) {
         let is_same = |((position, item), shown): &(&(Option<usize>, Arc<Item>), &ShownItem)| {
             *position == shown.position && (Arc::ptr_eq(item, &shown.item) || *item == shown.item)
@@ -57,9 +60,10 @@ impl GrowingCache {
             self.chain.push((hasher.finalize(), tokens + text.len() as u64 / 4));
         }
         let took = match self.kind {
-            CacheKind::Marked => self.marked(standing, now_ms),
+            CacheKind::Marked => self.marked([self.standing.min(keep), standing], now_ms),
             CacheKind::Automatic => self.automatic(now_ms),
         };
+        self.standing = standing;
         (took, keep)
     }
 
@@ -67,9 +71,9 @@ impl GrowingCache {
         self.prefixes.get(&self.chain[at].0).is_some_and(|used| now_ms.saturating_sub(*used) <= self.life_ms)
     }
 
-    fn marked(&mut self, standing: usize, now_ms: u64) -> Took {
+    fn marked(&mut self, [stayed, standing]: [usize; 2], now_ms: u64) -> Took {
         let last = self.chain.len() - 1;
-        let mut marks = vec![0, standing.min(last), last];
+        let mut marks = vec![0, stayed.min(last), standing.min(last), last];
         marks.dedup();
         marks.retain(|mark| self.chain[*mark].1 >= LEAST);
         let total = self.chain[last].1;

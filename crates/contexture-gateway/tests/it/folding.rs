@@ -589,3 +589,26 @@ async fn a_fold_that_was_decided_late_is_held_against_the_disk_when_it_takes_eff
     }
     panic!("nothing was folded");
 }
+
+/// Codex lets some models call its tools from scripts: what these print may be a file that the model has asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_script_prints_is_sent_whole() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let check = async |name: &str, input: &str, is_whole: bool| {
+        let said = serde_json::json!({"type": "message", "role": "user", "content": input});
+        let call = serde_json::json!({"type": "custom_tool_call", "call_id": "c", "name": name, "input": input});
+        let head =
+            serde_json::json!({"type": "input_text", "text": "Script completed\nWall time 0.1 seconds\nOutput:\n"});
+        let text = serde_json::json!({"type": "input_text", "text": file_text(1, 1, 200)});
+        let output = serde_json::json!({"type": "custom_tool_call_output", "call_id": "c", "output": [head, text]});
+        let body = serde_json::json!({"model": "gpt-5", "store": false, "input": [said, call, output]}).to_string();
+        let (status, answer) = post(&gateway, Format::Responses, body.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(provider.last().body == body, is_whole, "{name}: {input}");
+    };
+    let cat = "const r = await tools.exec_command({cmd: \"cat src/a.rs\"});\ntext(r.output);\n";
+    check("exec", cat, true).await;
+    check("exec", "for (const f of files) text((await tools.exec_command({cmd: `cat ${f}`})).output)", true).await;
+    check("query", "select everything", false).await;
+}

@@ -28,6 +28,7 @@ mod kills;
 mod limits;
 mod many;
 mod masks;
+mod mutations;
 mod own_routes;
 mod passing;
 mod pauses;

@@ -60,6 +60,11 @@ impl SentMessage {
         Record::from_items(self.items.iter().map(|item| (**item).clone()).collect())
     }
 
+    /// How many blocks it is for a provider.
+    pub fn blocks(&self) -> usize {
+        self.items.len()
+    }
+
     /// Whether a provider would get the same bytes.
     fn is_same(&self, other: &SentMessage) -> bool {
         let is_same = |(one, two): (&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(one, two) || one == two;
@@ -76,6 +81,8 @@ pub struct ReplayStep {
     pub before: usize,
     /// How many leading messages of the last request it begins with.
     pub keep: usize,
+    /// How many leading messages will probably stay with the next fold.
+    pub standing: usize,
     /// Whether the provider's cache has expired since the last request.
     pub is_cold: bool,
 }
@@ -158,7 +165,10 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
         let mut window: Vec<SentMessage> =
             self.system.items().iter().map(|shown| SentMessage::new(shown.position, shown)).collect();
-        for shown in self.folder.request() {
+        let mut standing = window.len();
+        self.folder.request();
+        let stays = self.folder.standing();
+        for (at, shown) in self.folder.window().iter().enumerate() {
             let position = shown.position.map(|at| self.record_of[at]);
             match window.last_mut() {
                 Some(sent) if position.is_some() && sent.position == position => {
@@ -167,6 +177,9 @@ impl<I: Iterator<Item = Record>> Player<I> {
                 }
                 _ => window.push(SentMessage::new(position, shown)),
             }
+            if at < stays {
+                standing = window.len();
+            }
         }
         // A text of the agent may be shown without its calls.
         for sent in &mut window {
@@ -174,7 +187,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
         }
         let keep = self.window.iter().zip(&window).take_while(|(old, new)| old.is_same(new)).count();
         self.window = window;
-        ReplayStep { before: self.taken, keep, is_cold }
+        ReplayStep { before: self.taken, keep, standing, is_cold }
     }
 
     /// The window of the last request.

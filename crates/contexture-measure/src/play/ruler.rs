@@ -33,6 +33,14 @@ impl Ruler {
         }
     }
 
+    /// The size of a token.
+    pub fn token(&self) -> u64 {
+        match self {
+            Ruler::Bytes => TOKEN_BYTES,
+            Ruler::Tokens(_) => 1,
+        }
+    }
+
     /// A size in tokens.
     pub fn tokens(&self, size: f64) -> f64 {
         match self {
