@@ -13,7 +13,8 @@ from ._native import NativeFolder, count_tokens as _count_tokens, find_reference
 from ._receipt import Decision
 
 Body = Union[bytes, bytearray, memoryview, str, Mapping[str, Any]]
-Format = Literal["chat", "messages", "responses"]
+Format = Literal["chat", "messages", "responses", "gemini"]
+_LISTS = {"responses": "input", "gemini": "contents"}
 
 
 class Prices(TypedDict, total=False):
@@ -80,9 +81,8 @@ class Folded:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages to send; for OpenAI responses, the items of ``input``."""
-        body = self.json()
-        return body["input" if self.format == "responses" else "messages"]  # type: ignore[no-any-return]
+        """The messages to send; for OpenAI responses the items of ``input``, for Gemini the ``contents``."""
+        return self.json()[_LISTS.get(self.format, "messages")]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         kinds = ", ".join(decision.what for decision in self.decisions) or self.passed or "nothing new"
@@ -140,8 +140,8 @@ class Folder(Closing):
         return folder
 
     def request(self, body: Body) -> Folded:
-        """Returns what to send for a request: the JSON body of Anthropic messages, OpenAI chat completions or OpenAI
-        responses, as bytes, text or a dictionary. The same request gets the same bytes again."""
+        """Returns what to send for a request: the JSON body of Anthropic messages, OpenAI chat completions, OpenAI
+        responses or Gemini, as bytes, text or a dictionary. The same request gets the same bytes again."""
         plain = _plain(body)
         changed, report = self._native.request(plain)
         return Folded(body, plain, changed, json.loads(report))

@@ -229,6 +229,68 @@ def test_google_adk() -> None:
     assert "Read all modules" in sent[-1] and "read src/m_0.py" in sent[-1]
 
 
+@pytest.mark.parametrize("how", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+def test_the_providers_own_clients(provider: Provider, how: str, is_async: bool, streams: bool) -> None:
+    import anthropic
+    import openai
+
+    from contexture.adapters.clients import AsyncFoldingTransport, FoldingTransport
+
+    transport = AsyncFoldingTransport(budget=BUDGET) if is_async else FoldingTransport(budget=BUDGET)
+    kinds: Any = {(False, False): openai.OpenAI, (False, True): openai.AsyncOpenAI}
+    kinds |= {(True, False): anthropic.Anthropic, (True, True): anthropic.AsyncAnthropic}
+    web: Any = openai.DefaultAsyncHttpxClient if is_async else openai.DefaultHttpxClient
+    address = provider.url[:-3] if how == "messages" else provider.url
+    client = kinds[how == "messages", is_async](base_url=address, api_key="k", http_client=web(transport=transport))
+    ask = client.chat.completions.create if how == "chat" else getattr(client, how).create
+
+    def asked(turns: int) -> dict[str, Any]:
+        if how == "messages":
+            return {"model": "claude-opus-4-8", "max_tokens": 100, "messages": work.anthropic(turns), "stream": streams}
+        if how == "responses":
+            return {"model": "gpt-5", "input": work.responses(turns), "stream": streams}
+        options = {"stream_options": {"include_usage": True}} if streams else {}
+        return {"model": "gpt-5", "messages": work.chat(turns), "stream": streams, **options}
+
+    async def main() -> None:
+        for turns in range(1, MODULES):
+            if is_async:
+                answer = await ask(**asked(turns))
+                if streams:
+                    async for _ in answer:
+                        pass
+            else:
+                answer = ask(**asked(turns))
+                for _ in answer if streams else ():
+                    pass
+            with pytest.raises(contexture.InputError, match="no request"):
+                transport.folder.usage({"input_tokens": 5, "output_tokens": 5})
+
+    asyncio.run(main())
+    assert provider.refusals == [] and len(provider.bodies) == MODULES - 1
+    assert max(map(len, provider.bodies)) / 4 < BUDGET * 1.2
+    assert b"Read all modules" in provider.bodies[-1]
+
+
+def test_a_fold_that_a_provider_refuses_is_sent_as_it_was(provider: Provider) -> None:
+    import openai
+
+    from contexture.adapters.clients import FoldingTransport
+
+    transport = FoldingTransport(budget=BUDGET)
+    client = openai.OpenAI(
+        base_url=provider.url, api_key="k", max_retries=0, http_client=openai.DefaultHttpxClient(transport=transport)
+    )
+    provider.refuses = lambda body: "too short" if len(json.dumps(body)) < 100_000 else None
+    for turns in (12, 13):
+        messages: Any = work.chat(turns)
+        client.chat.completions.create(model="gpt-5", messages=messages)
+    folded, original, after = (json.loads(body)["messages"] for body in provider.bodies)
+    assert folded != original and original == work.chat(12) and after == work.chat(13)
+
+
 def test_options_that_cannot_be_used_are_said_when_an_adapter_is_made() -> None:
     from contexture.adapters._positions import Folders
 

@@ -156,7 +156,7 @@ def test_options_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
         {"policy": {"tool": ["Read"]}},
         {"policy": {"tools": "Read"}},
         {"base_dir": tmp_path / "nowhere"},
-        {"format": "gemini"},
+        {"format": "telegram"},
     ]
     for options in wrong:
         with pytest.raises(contexture.InputError):
