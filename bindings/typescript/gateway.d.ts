@@ -1,4 +1,5 @@
-/** Contexture for JavaScript and TypeScript: a gateway between this program and its model. */
+/** A gateway between this program and its model. */
+import type { Decision } from "./native";
 
 /** What {@link gateway} takes. */
 export interface GatewayOptions {
@@ -61,24 +62,6 @@ export class Gateway implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** One thing that was decided about a request. */
-export interface Decision {
-  /** Its kind. */
-  readonly what: "fold" | "shorten" | "bring back" | "cold" | "disk" | "reference" | (string & {});
-  /** Why. */
-  readonly reason: string;
-  /** Whether it is a fold that the budget forced. */
-  readonly isForced: boolean;
-  /** Tokens of the conversation before it. */
-  readonly beforeTokens: number;
-  /** Tokens of the conversation after it. */
-  readonly afterTokens: number;
-  /** What a fold makes the provider bill again, in tokens at the plain input price. */
-  readonly cost: number;
-  /** What a fold saves in every later request, in tokens at the plain input price. */
-  readonly savesPerRequest: number;
-}
-
 /** The totals of all requests of a gateway. */
 export interface Receipt {
   /** Requests that passed through. */
@@ -118,18 +101,3 @@ export interface Receipt {
   /** All of it, as the gateway printed it. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
-
-/** The base of all errors of this package. */
-export class ContextureError extends Error {
-  constructor(sentence: string, hint?: string);
-  /** What was tried, and what stopped it. */
-  readonly sentence: string;
-  /** What can be done about it. */
-  readonly hint: string | undefined;
-}
-/** Something that was passed cannot be used: a budget of zero, or an address that is none. */
-export class InputError extends ContextureError {}
-/** Something was used after it was closed, or before it was there. */
-export class ClosedError extends ContextureError {}
-/** The gateway cannot start, or has ended on its own. */
-export class GatewayError extends ContextureError {}

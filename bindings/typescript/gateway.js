@@ -1,10 +1,12 @@
-// Contexture for JavaScript and TypeScript: a gateway between this program and its model.
+// A gateway between this program and its model.
 "use strict";
 
 const { spawn } = require("node:child_process");
 const { accessSync, constants } = require("node:fs");
 const path = require("node:path");
 const readline = require("node:readline");
+
+const { ClosedError, GatewayError, InputError } = require("./errors.js");
 
 const VARIABLE = "CONTEXTURE_BINARY";
 const PROGRAM = process.platform === "win32" ? "contexture.exe" : "contexture";
@@ -17,18 +19,6 @@ const START_MS = 30_000;
 const END_MS = 15_000;
 /** Lines of the program's warnings that are kept, to explain a failure. */
 const MOST_LINES = 50;
-
-class ContextureError extends Error {
-  constructor(sentence, hint) {
-    super(hint === undefined ? sentence : `${sentence}\nhint: ${hint}`);
-    this.name = new.target.name;
-    this.sentence = sentence;
-    this.hint = hint;
-  }
-}
-class InputError extends ContextureError {}
-class ClosedError extends ContextureError {}
-class GatewayError extends ContextureError {}
 
 /** Starts a gateway, and resolves when it accepts requests. */
 async function gateway(options = {}) {
@@ -253,7 +243,3 @@ function decisionOf(note) {
 
 exports.gateway = gateway;
 exports.Gateway = Gateway;
-exports.ContextureError = ContextureError;
-exports.InputError = InputError;
-exports.ClosedError = ClosedError;
-exports.GatewayError = GatewayError;
