@@ -81,16 +81,21 @@ def test_langchain(reading: Provider, how: str) -> None:
 
 
 @needs("langgraph")
-def test_langgraph(reading: Provider) -> None:
+@pytest.mark.parametrize("how", ["plain", "streamed"])
+def test_langgraph(reading: Provider, how: str) -> None:
     from langchain_openai import ChatOpenAI
     from langgraph.prebuilt import create_react_agent
 
     from contexture.adapters.langchain import pre_model_hook
 
-    model = ChatOpenAI(model="gpt-5", base_url=reading.url, api_key="k")  # type: ignore[arg-type]
+    model = ChatOpenAI(model="gpt-5", base_url=reading.url, api_key="k", streaming=how == "streamed")  # type: ignore[arg-type]
     agent = create_react_agent(model, [read_file], pre_model_hook=pre_model_hook(budget=BUDGET))
     asked: Any = {"messages": [{"role": "user", "content": "Read all modules."}]}
-    state = agent.invoke(asked, {"configurable": {"thread_id": "one"}, "recursion_limit": 100})
+    config: Any = {"configurable": {"thread_id": "one"}, "recursion_limit": 100}
+    if how == "streamed":
+        *_, state = agent.stream(asked, config, stream_mode="values")
+    else:
+        state = agent.invoke(asked, config)
     check(reading)
     assert len(state["messages"]) == 2 + 2 * MODULES
 
@@ -179,10 +184,12 @@ def test_strands(reading: Provider) -> None:
 
 
 @needs("google.adk")
-def test_google_adk() -> None:
+@pytest.mark.parametrize("how", ["plain", "streamed"])
+def test_google_adk(how: str) -> None:
     from typing import AsyncGenerator
 
     from google.adk.agents import LlmAgent
+    from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
@@ -208,6 +215,10 @@ def test_google_adk() -> None:
             tokens = len(sent[-1]) // 4
             usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=tokens, candidates_token_count=5)
             content = types.Content(role="model", parts=[part])
+            assert stream == (how == "streamed")
+            if stream and part.text:
+                for word in part.text.split():
+                    yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True)
             yield LlmResponse(content=content, usage_metadata=usage)
 
     async def main() -> tuple[str, int]:
@@ -216,7 +227,10 @@ def test_google_adk() -> None:
         session = await runner.session_service.create_session(app_name="app", user_id="ann")
         asked = types.Content(role="user", parts=[types.Part(text="Read all modules.")])
         said = ""
-        async for event in runner.run_async(user_id="ann", session_id=session.id, new_message=asked):
+        config = RunConfig(streaming_mode=StreamingMode.SSE if how == "streamed" else StreamingMode.NONE)
+        async for event in runner.run_async(
+            user_id="ann", session_id=session.id, new_message=asked, run_config=config
+        ):
             if event.content and event.content.parts and event.content.parts[0].text:
                 said = event.content.parts[0].text
         kept = await runner.session_service.get_session(app_name="app", user_id="ann", session_id=session.id)
