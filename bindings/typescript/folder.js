@@ -92,6 +92,7 @@ function countTokens(text, counter = "o200k") {
 }
 
 function optionsOf(options) {
+  if (!isPlain(options)) throw new TypeError(`options are an object, not ${kindOf(options)}`);
   for (const name of Object.keys(options)) {
     if (!OPTIONS.includes(name)) throw new TypeError(`there is no option \`${name}\`; there are ${OPTIONS.join(", ")}`);
   }
@@ -101,8 +102,15 @@ function optionsOf(options) {
     throw new InputError(`a budget of ${budget} tokens cannot be used: it is a whole number, at least 4000`);
   }
   if (baseDir !== undefined) checked("baseDir", baseDir, "string", "a path");
+  if (policy !== undefined && !isPlain(policy)) throw new TypeError(`\`policy\` is an object, not ${kindOf(policy)}`);
   const models = prices === undefined ? [] : Array.isArray(prices) ? prices : [prices];
-  const renamed = (entry) => Object.entries(entry).map(([name, value]) => [PRICES[name] ?? name, value]);
+  const renamed = (entry) => {
+    if (!isPlain(entry)) throw new TypeError(`\`prices\` are objects, not ${kindOf(entry)}`);
+    // JSON has no such numbers, and would leave them out.
+    const wrong = Object.keys(entry).find((name) => typeof entry[name] === "number" && !Number.isFinite(entry[name]));
+    if (wrong !== undefined) throw new InputError(`the price \`${wrong}\` is a number that is not negative`);
+    return Object.entries(entry).map(([name, value]) => [PRICES[name] ?? name, value]);
+  };
   return JSON.stringify({
     budget: budget ?? null,
     models: models.map((entry) => ({ name: "", ...Object.fromEntries(renamed(entry)) })),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
@@ -218,16 +219,26 @@ def _options(budget: Any, prices: Any, policy: Any, base_dir: Any, format: Any) 
         raise TypeError(f"`budget` is a number of tokens, not {type(budget).__name__}")
     if budget is not None and budget < 0:
         raise InputError(f"a budget of {budget} tokens is too small: it is at least 4000")
-    if isinstance(prices, Mapping):
-        prices = [prices]
+    if policy is not None and not isinstance(policy, Mapping):
+        raise TypeError(f"`policy` is a dict, not {type(policy).__name__}")
     options = {
         "budget": budget,
-        "models": [{"name": "", **one} for one in prices or []],
+        "models": [{"name": "", **one} for one in _prices(prices)],
         "pins": dict(policy or {}),
         "base_dir": None if base_dir is None else os.fspath(base_dir),
         "format": format,
     }
     return json.dumps(options)
+
+
+def _prices(given: Any) -> Sequence[Mapping[str, Any]]:
+    prices = [] if given is None else [given] if isinstance(given, Mapping) else given
+    if not isinstance(prices, (list, tuple)) or not all(isinstance(one, Mapping) for one in prices):
+        raise TypeError("`prices` is a dict or a list of dicts")
+    for name, value in (item for one in prices for item in one.items()):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"the price `{name}` is a number that is not negative")
+    return prices
 
 
 def _plain(body: Any) -> bytes:

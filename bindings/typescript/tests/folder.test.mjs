@@ -120,9 +120,10 @@ test("usage that is none or of no request is an error", async () => {
 
 test("options that cannot be meant are refused", () => {
   for (const budget of [0, -1, 3_999, 5.5, Number.NaN, 2 ** 70]) assert.throws(() => new Folder({ budget }), InputError);
-  for (const options of [{ budget: "64k" }, { bugdet: 5 }, { baseDir: 5 }]) assert.throws(() => new Folder(options), TypeError);
+  const others = [{ budget: "64k" }, { bugdet: 5 }, { baseDir: 5 }, { prices: 5 }, { prices: [5] }, { policy: "plan" }, 5, null];
+  for (const options of others) assert.throws(() => new Folder(options), TypeError);
   const nowhere = path.join(tmpdir(), "contexture-nowhere");
-  const wrong = [{ prices: { input: -1 } }, { prices: { inptu: 1 } }, { policy: { tool: ["a"] } }, { format: "telegram" }];
+  const wrong = [{ prices: { input: -1 } }, { prices: { input: Number.NaN } }, { prices: { inptu: 1 } }, { policy: { tool: ["a"] } }, { format: "telegram" }];
   for (const options of [...wrong, { baseDir: nowhere }]) assert.throws(() => new Folder(options), InputError);
   assert.ok(new Folder({ prices: [{ name: "gpt", context: 24_000, writeHour: 2 }], policy: { tools: ["plan"] } }));
 });
