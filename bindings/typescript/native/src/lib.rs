@@ -3,7 +3,7 @@
 //! What takes long is done in the threads of libuv. Failures are errors whose message is JSON, of which the package makes
 //! errors of its own classes.
 
-mod files;
-mod folder;
-mod memory;
-mod work;
+pub mod files;
+pub mod folder;
+pub mod memory;
+pub mod work;
