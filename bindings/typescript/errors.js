@@ -22,7 +22,9 @@ function understood(error) {
     const { class: name, sentence, hint } = JSON.parse(error.message);
     return new CLASSES[name](sentence, hint ?? undefined);
   } catch {
-    return error;
+    // The library was given a value of another type.
+    const isWrongType = /^(InvalidArg|\w+Expected)$/.test(error.code);
+    return isWrongType ? new TypeError(error.message, { cause: error }) : error;
   }
 }
 

@@ -34,13 +34,18 @@ class Memory {
       return promised(() => this.#native.importRecording(thread ?? name, bytes));
     }
     if (thread === undefined) throw new InputError("the conversation has no name", "name it with `thread`");
+    if (typeof session?.[Symbol.iterator] !== "function") throw new TypeError("a session is a path or a list of messages");
     const messages = Array.from(session, said).filter(({ text }) => text !== "");
     return promised(() => this.#native.importMessages(thread, JSON.stringify(messages)));
   }
 
   async search(text, { budget = 1_000, full = false } = {}) {
     checked("text", text, "string", "a text");
-    return promised(() => this.#native.search(text, budget, full));
+    checked("budget", budget, "number", "a number of tokens");
+    if (!(Number.isInteger(budget) && budget >= 0 && budget < 2 ** 32)) {
+      throw new InputError(`a budget of ${budget} tokens cannot be used: it is a whole number that is not negative`);
+    }
+    return promised(() => this.#native.search(text, budget, full === true));
   }
 
   async remember(text, { entity, attribute, value } = {}) {
@@ -49,7 +54,7 @@ class Memory {
   }
 
   async facts({ withPast = false } = {}) {
-    return promised(() => this.#native.facts(withPast));
+    return promised(() => this.#native.facts(withPast === true));
   }
 
   async forget(id) {

@@ -121,6 +121,8 @@ class Memory(Closing):
 
         Only what fits well is found, which may be nothing; with ``full``, as much as there is room for.
         """
+        if not 0 <= budget < 2**64:
+            raise InputError(f"a budget of {budget} tokens cannot be used: it is a number that is not negative")
         found = json.loads(self._native.search(text, budget, full))
         return Found(found["text"], found["tokens"], tuple(Passage(**passage) for passage in found["passages"]))
 

@@ -120,6 +120,11 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     memory = contexture.Memory(tmp_path / "memory.db")
     with pytest.raises(contexture.InputError):
         memory.remember("")
+    for budget in (-1, 2**70):
+        with pytest.raises(contexture.InputError):
+            memory.search("a", budget=budget)
+    with pytest.raises(TypeError):
+        memory.remember("Ann is here.", entity=5)  # type: ignore[arg-type]
     for wrong in ([{"content": "a"}], [5], [{"role": "nobody", "content": "a"}]):
         with pytest.raises(contexture.InputError):
             memory.import_session(wrong, thread="one")  # type: ignore[arg-type]

@@ -81,6 +81,11 @@ test("what cannot be used is said", async () => {
   const memory = await Memory.open(store);
   await assert.rejects(memory.remember(""), InputError);
   await assert.rejects(memory.remember(5), TypeError);
+  await assert.rejects(memory.remember("Ann is here.", { entity: 5 }), TypeError);
+  await assert.rejects(memory.search("a", { budget: "many" }), TypeError);
+  for (const budget of [-1, 0.5, Number.NaN, 2 ** 40]) await assert.rejects(memory.search("a", { budget }), InputError);
+  await assert.rejects(memory.importSession(5, { thread: "one" }), TypeError);
+  await assert.rejects(memory.importSession([], { thread: 5 }), TypeError);
   for (const wrong of [[{ content: "a" }], [5], [{ role: "nobody", content: "a" }], [{ role: "user", content: "a", at: "soon" }]]) {
     await assert.rejects(memory.importSession(wrong, { thread: "one" }), InputError);
   }
