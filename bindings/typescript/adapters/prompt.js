@@ -73,7 +73,12 @@ function partOf(part) {
 
 /** What is no text: it is kept as it is, and only has to be recognised. */
 function opaque(part) {
-  return { type: "file", file: { file_id: createHash("sha256").update(JSON.stringify(part)).digest("hex") } };
+  const written = JSON.stringify(part, (_, value) => (ArrayBuffer.isView(value) ? digest(value) : value));
+  return { type: "file", file: { file_id: digest(written) } };
+}
+
+function digest(data) {
+  return createHash("sha256").update(data).digest("hex");
 }
 
 function textOf(value) {

@@ -12,7 +12,8 @@ import OpenAI from "openai";
 import { foldingFetch } from "../adapters/clients.js";
 import { folding } from "../adapters/ai-sdk.js";
 import { Folding } from "../adapters/mastra.js";
-import { InputError } from "../index.js";
+import { foldPrompt } from "../adapters/prompt.js";
+import { Folder, InputError } from "../index.js";
 import { provider } from "./provider.mjs";
 import { chat, fileText, request } from "./work.mjs";
 
@@ -104,6 +105,33 @@ test("a fold that a provider refuses is sent as it was, and nothing more is fold
   const [folded, original, after] = stand.bodies.map(({ text }) => JSON.parse(text).messages);
   assert.notDeepEqual(folded, original);
   assert.deepEqual([original, after], [chat(12), chat(13)]);
+});
+
+test("prompts with parallel calls, reasoning and images stay whole where they are kept", async () => {
+  const folder = new Folder({ budget: 8_000, format: "chat" });
+  const image = { type: "file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([1, 2, 3]) } };
+  const first = { role: "user", content: [{ type: "text", text: "Read all modules." }, image] };
+  const prompt = [{ role: "system", content: "Be careful." }, first];
+  let changed = 0;
+  for (let n = 0; n < 24; n += 2) {
+    const call = (id) => ({ type: "tool-call", toolCallId: `call_${id}`, toolName: "read_file", input: { path: `src/m_${id}.py` } });
+    const result = (id, output) => ({ type: "tool-result", toolCallId: `call_${id}`, toolName: "read_file", output });
+    const reasoning = { type: "reasoning", text: `Two more, from ${n}.`, providerOptions: { openai: { itemId: `rs_${n}` } } };
+    prompt.push({ role: "assistant", content: [reasoning, call(n), call(n + 1)] });
+    const outputs = [{ type: "text", value: fileText(n) }, { type: "json", value: { text: fileText(n + 1) } }];
+    prompt.push({ role: "tool", content: outputs.map((output, at) => result(n + at, output)) });
+    const { folded, prompt: sent } = await foldPrompt(folder, { model: "gpt-5", prompt });
+    const parts = sent.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+    const ids = (type) => parts.filter((part) => part.type === type).map((part) => part.toolCallId);
+    assert.deepEqual(ids("tool-call"), ids("tool-result"));
+    assert.equal(sent[0], prompt[0]);
+    assert.ok(sent.includes(first), "the image is with its question");
+    assert.deepEqual(sent.at(-1), prompt.at(-1));
+    assert.equal(sent.at(-2), prompt.at(-2));
+    assert.ok(sent.every(({ content }) => content.length > 0));
+    if (folded.isChanged) changed += 1;
+  }
+  assert.ok(changed > 3);
 });
 
 test("options that cannot be used are said when an adapter is made", () => {
