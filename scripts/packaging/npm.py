@@ -4,9 +4,14 @@ npm installs the one whose `os`, `cpu` and `libc` fit. No script runs at install
 """
 
 import json
+from pathlib import Path
 
+from . import elf
 from .files import File, gzipped, tar
-from .settings import ROOT, SOURCES
+from .settings import ROOT, SOURCES, fail
+
+# Where the module looks for it.
+LIBRARY = "lib/contexture.node"
 
 
 def common(settings, name, summary):
@@ -46,15 +51,21 @@ def key(platform):
     return f"{platform.npm['os']}-{platform.npm['cpu']}"
 
 
-def with_binary(settings, platform, binary, program):
-    """The files of the package of a platform."""
+def with_binary(settings, platform, binary, program, library=None):
+    """The files of the package of a platform. `library` is the path of what was built of bindings/typescript/native."""
     summary = f"The binary of {settings['npm']['name']} for {platform.name}"
     package = common(settings, platform_name(settings, platform), summary)
     package["os"], package["cpu"] = [platform.npm["os"]], [platform.npm["cpu"]]
     if binary.glibc is not None:
         package["libc"] = [platform.npm["libc"]]
     package["preferUnplugged"] = True
-    return [*described(package), File(f"bin/{settings['program']}", program, 0o755)]
+    files = [*described(package), File(f"bin/{settings['program']}", program, 0o755)]
+    if library is not None:
+        native = elf.read(Path(library))
+        if native is None or native.machine != platform.machine:
+            fail(f"`{library}` is no library for {platform.machine}", "name its target with --target")
+        files.append(File(LIBRARY, Path(library).read_bytes(), 0o755))
+    return files
 
 
 def described(package):

@@ -45,12 +45,13 @@ _MEMORY = {"Fact", "Found", "Memory", "Passage"}
 
 def __getattr__(name: str) -> Any:
     # What is compiled is loaded when it is used: the gateway works without it.
-    if name in _FOLDER:
-        from . import _folder
-
-        return getattr(_folder, name)
-    if name in _MEMORY:
-        from . import _memory
-
-        return getattr(_memory, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _FOLDER | _MEMORY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from . import _folder, _memory
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}._native":
+            raise
+        sentence = f"`{name}` needs the library of contexture, which this package was made without"
+        raise ImportError(f"{sentence}\nhint: install a wheel for this platform, or use `contexture.gateway`") from error
+    return getattr(_folder if name in _FOLDER else _memory, name)

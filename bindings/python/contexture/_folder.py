@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
@@ -13,7 +14,8 @@ from ._native import NativeFolder, count_tokens as _count_tokens, find_reference
 from ._receipt import Decision
 
 Body = Union[bytes, bytearray, memoryview, str, Mapping[str, Any]]
-Format = Literal["chat", "messages", "responses"]
+Format = Literal["chat", "messages", "responses", "gemini"]
+_LISTS = {"responses": "input", "gemini": "contents"}
 
 
 class Prices(TypedDict, total=False):
@@ -80,9 +82,8 @@ class Folded:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages to send; for OpenAI responses, the items of ``input``."""
-        body = self.json()
-        return body["input" if self.format == "responses" else "messages"]  # type: ignore[no-any-return]
+        """The messages to send; for OpenAI responses the items of ``input``, for Gemini the ``contents``."""
+        return self.json()[_LISTS.get(self.format, "messages")]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         kinds = ", ".join(decision.what for decision in self.decisions) or self.passed or "nothing new"
@@ -140,8 +141,8 @@ class Folder(Closing):
         return folder
 
     def request(self, body: Body) -> Folded:
-        """Returns what to send for a request: the JSON body of Anthropic messages, OpenAI chat completions or OpenAI
-        responses, as bytes, text or a dictionary. The same request gets the same bytes again."""
+        """Returns what to send for a request: the JSON body of Anthropic messages, OpenAI chat completions, OpenAI
+        responses or Gemini, as bytes, text or a dictionary. The same request gets the same bytes again."""
         plain = _plain(body)
         changed, report = self._native.request(plain)
         return Folded(body, plain, changed, json.loads(report))
@@ -218,16 +219,26 @@ def _options(budget: Any, prices: Any, policy: Any, base_dir: Any, format: Any) 
         raise TypeError(f"`budget` is a number of tokens, not {type(budget).__name__}")
     if budget is not None and budget < 0:
         raise InputError(f"a budget of {budget} tokens is too small: it is at least 4000")
-    if isinstance(prices, Mapping):
-        prices = [prices]
+    if policy is not None and not isinstance(policy, Mapping):
+        raise TypeError(f"`policy` is a dict, not {type(policy).__name__}")
     options = {
         "budget": budget,
-        "models": [{"name": "", **one} for one in prices or []],
+        "models": [{"name": "", **one} for one in _prices(prices)],
         "pins": dict(policy or {}),
         "base_dir": None if base_dir is None else os.fspath(base_dir),
         "format": format,
     }
     return json.dumps(options)
+
+
+def _prices(given: Any) -> Sequence[Mapping[str, Any]]:
+    prices = [] if given is None else [given] if isinstance(given, Mapping) else given
+    if not isinstance(prices, (list, tuple)) or not all(isinstance(one, Mapping) for one in prices):
+        raise TypeError("`prices` is a dict or a list of dicts")
+    for name, value in (item for one in prices for item in one.items()):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"the price `{name}` is a number that is not negative")
+    return prices
 
 
 def _plain(body: Any) -> bytes:

@@ -121,10 +121,10 @@ class Memory(Closing):
 
         Only what fits well is found, which may be nothing; with ``full``, as much as there is room for.
         """
+        if not 0 <= budget < 2**64:
+            raise InputError(f"a budget of {budget} tokens cannot be used: it is a number that is not negative")
         found = json.loads(self._native.search(text, budget, full))
-        names = ("thread", "role", "text", "at_ms", "score")
-        passages = tuple(Passage(**{name: item[name] for name in names}) for item in found["items"])
-        return Found(found["text"], found["tokens"], passages)
+        return Found(found["text"], found["tokens"], tuple(Passage(**passage) for passage in found["passages"]))
 
     def remember(
         self,

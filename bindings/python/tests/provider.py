@@ -24,6 +24,7 @@ class Provider:
 
     def __init__(self, script: Script = lambda body: "done") -> None:
         self.script = script
+        self.refuses: Callable[[dict[str, Any]], str | None] = lambda body: None
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.refusals: list[str] = []
@@ -64,7 +65,7 @@ class Provider:
         form = forms.get(path.split("?")[0])
         if form is None:
             return "application/json", b"{}"
-        wrong = form.refused(body)
+        wrong = form.refused(body) or self.refuses(body)
         if wrong:
             self.refusals.append(wrong)
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": wrong}}

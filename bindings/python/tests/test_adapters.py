@@ -81,16 +81,21 @@ def test_langchain(reading: Provider, how: str) -> None:
 
 
 @needs("langgraph")
-def test_langgraph(reading: Provider) -> None:
+@pytest.mark.parametrize("how", ["plain", "streamed"])
+def test_langgraph(reading: Provider, how: str) -> None:
     from langchain_openai import ChatOpenAI
     from langgraph.prebuilt import create_react_agent
 
     from contexture.adapters.langchain import pre_model_hook
 
-    model = ChatOpenAI(model="gpt-5", base_url=reading.url, api_key="k")  # type: ignore[arg-type]
+    model = ChatOpenAI(model="gpt-5", base_url=reading.url, api_key="k", streaming=how == "streamed")  # type: ignore[arg-type]
     agent = create_react_agent(model, [read_file], pre_model_hook=pre_model_hook(budget=BUDGET))
     asked: Any = {"messages": [{"role": "user", "content": "Read all modules."}]}
-    state = agent.invoke(asked, {"configurable": {"thread_id": "one"}, "recursion_limit": 100})
+    config: Any = {"configurable": {"thread_id": "one"}, "recursion_limit": 100}
+    if how == "streamed":
+        *_, state = agent.stream(asked, config, stream_mode="values")
+    else:
+        state = agent.invoke(asked, config)
     check(reading)
     assert len(state["messages"]) == 2 + 2 * MODULES
 
@@ -179,10 +184,12 @@ def test_strands(reading: Provider) -> None:
 
 
 @needs("google.adk")
-def test_google_adk() -> None:
+@pytest.mark.parametrize("how", ["plain", "streamed"])
+def test_google_adk(how: str) -> None:
     from typing import AsyncGenerator
 
     from google.adk.agents import LlmAgent
+    from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
@@ -208,6 +215,10 @@ def test_google_adk() -> None:
             tokens = len(sent[-1]) // 4
             usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=tokens, candidates_token_count=5)
             content = types.Content(role="model", parts=[part])
+            assert stream == (how == "streamed")
+            if stream and part.text:
+                for word in part.text.split():
+                    yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True)
             yield LlmResponse(content=content, usage_metadata=usage)
 
     async def main() -> tuple[str, int]:
@@ -216,7 +227,10 @@ def test_google_adk() -> None:
         session = await runner.session_service.create_session(app_name="app", user_id="ann")
         asked = types.Content(role="user", parts=[types.Part(text="Read all modules.")])
         said = ""
-        async for event in runner.run_async(user_id="ann", session_id=session.id, new_message=asked):
+        config = RunConfig(streaming_mode=StreamingMode.SSE if how == "streamed" else StreamingMode.NONE)
+        async for event in runner.run_async(
+            user_id="ann", session_id=session.id, new_message=asked, run_config=config
+        ):
             if event.content and event.content.parts and event.content.parts[0].text:
                 said = event.content.parts[0].text
         kept = await runner.session_service.get_session(app_name="app", user_id="ann", session_id=session.id)
@@ -227,6 +241,68 @@ def test_google_adk() -> None:
     assert said == "all are read" and kept == 2 + 2 * MODULES
     assert len(sent) == MODULES + 1 and max(map(len, sent)) / 4 < BUDGET * 1.2
     assert "Read all modules" in sent[-1] and "read src/m_0.py" in sent[-1]
+
+
+@pytest.mark.parametrize("how", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+def test_the_providers_own_clients(provider: Provider, how: str, is_async: bool, streams: bool) -> None:
+    import anthropic
+    import openai
+
+    from contexture.adapters.clients import AsyncFoldingTransport, FoldingTransport
+
+    transport = AsyncFoldingTransport(budget=BUDGET) if is_async else FoldingTransport(budget=BUDGET)
+    kinds: Any = {(False, False): openai.OpenAI, (False, True): openai.AsyncOpenAI}
+    kinds |= {(True, False): anthropic.Anthropic, (True, True): anthropic.AsyncAnthropic}
+    web: Any = openai.DefaultAsyncHttpxClient if is_async else openai.DefaultHttpxClient
+    address = provider.url[:-3] if how == "messages" else provider.url
+    client = kinds[how == "messages", is_async](base_url=address, api_key="k", http_client=web(transport=transport))
+    ask = client.chat.completions.create if how == "chat" else getattr(client, how).create
+
+    def asked(turns: int) -> dict[str, Any]:
+        if how == "messages":
+            return {"model": "claude-opus-4-8", "max_tokens": 100, "messages": work.anthropic(turns), "stream": streams}
+        if how == "responses":
+            return {"model": "gpt-5", "input": work.responses(turns), "stream": streams}
+        options = {"stream_options": {"include_usage": True}} if streams else {}
+        return {"model": "gpt-5", "messages": work.chat(turns), "stream": streams, **options}
+
+    async def main() -> None:
+        for turns in range(1, MODULES):
+            if is_async:
+                answer = await ask(**asked(turns))
+                if streams:
+                    async for _ in answer:
+                        pass
+            else:
+                answer = ask(**asked(turns))
+                for _ in answer if streams else ():
+                    pass
+            with pytest.raises(contexture.InputError, match="no request"):
+                transport.folder.usage({"input_tokens": 5, "output_tokens": 5})
+
+    asyncio.run(main())
+    assert provider.refusals == [] and len(provider.bodies) == MODULES - 1
+    assert max(map(len, provider.bodies)) / 4 < BUDGET * 1.2
+    assert b"Read all modules" in provider.bodies[-1]
+
+
+def test_a_fold_that_a_provider_refuses_is_sent_as_it_was(provider: Provider) -> None:
+    import openai
+
+    from contexture.adapters.clients import FoldingTransport
+
+    transport = FoldingTransport(budget=BUDGET)
+    client = openai.OpenAI(
+        base_url=provider.url, api_key="k", max_retries=0, http_client=openai.DefaultHttpxClient(transport=transport)
+    )
+    provider.refuses = lambda body: "too short" if len(json.dumps(body)) < 100_000 else None
+    for turns in (12, 13):
+        messages: Any = work.chat(turns)
+        client.chat.completions.create(model="gpt-5", messages=messages)
+    folded, original, after = (json.loads(body)["messages"] for body in provider.bodies)
+    assert folded != original and original == work.chat(12) and after == work.chat(13)
 
 
 def test_options_that_cannot_be_used_are_said_when_an_adapter_is_made() -> None:

@@ -147,16 +147,18 @@ def test_options_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError):
             contexture.Folder(budget=budget)
     wrong: list[dict[str, Any]] = [{"budget": "64k"}, {"budget": True}, {"budget": 5.5}, {"base_dir": 5}]
+    wrong += [{"prices": 5}, {"prices": [5]}, {"policy": "plan"}, {"policy": ["plan"]}]
     for options in wrong:
         with pytest.raises(TypeError):
             contexture.Folder(**options)
     wrong = [
         {"prices": {"input": -1}},
         {"prices": {"inptu": 1}},
+        {"prices": {"input": float("nan")}},
         {"policy": {"tool": ["Read"]}},
         {"policy": {"tools": "Read"}},
         {"base_dir": tmp_path / "nowhere"},
-        {"format": "gemini"},
+        {"format": "telegram"},
     ]
     for options in wrong:
         with pytest.raises(contexture.InputError):

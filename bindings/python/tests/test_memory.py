@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import contexture
+import postgres
 from contexture._binary import find_binary
 
 
@@ -28,6 +30,22 @@ def test_facts_are_remembered_found_and_forgotten(tmp_path: Path) -> None:
         with pytest.raises(contexture.InputError):
             memory.forget(first)
     assert b"prefers tabs" not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_postgresql_is_a_store_too() -> None:
+    bin = postgres.programs()
+    if bin is None:
+        assert os.environ.get("CONTEXTURE_REQUIRE_POSTGRES") != "1"
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.server(bin) as address:
+        with contexture.Memory(address, user="ann") as memory:
+            name = memory.remember("Ann prefers tabs.")
+            memory.import_session([{"role": "user", "content": "The dentist is on Tuesday at noon."}], thread="one")
+        with contexture.Memory(address, user="ann") as memory, contexture.Memory(address, user="bob") as other:
+            assert [fact.text for fact in memory.facts()] == ["Ann prefers tabs."]
+            assert "Tuesday" in memory.search("When is the dentist?").text
+            assert memory.forget(name) == 1 and memory.facts() == []
+            assert other.search("When is the dentist?").passages == ()
 
 
 def test_nothing_is_found_across_users_and_projects(tmp_path: Path) -> None:
@@ -102,6 +120,11 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
     memory = contexture.Memory(tmp_path / "memory.db")
     with pytest.raises(contexture.InputError):
         memory.remember("")
+    for budget in (-1, 2**70):
+        with pytest.raises(contexture.InputError):
+            memory.search("a", budget=budget)
+    with pytest.raises(TypeError):
+        memory.remember("Ann is here.", entity=5)  # type: ignore[arg-type]
     for wrong in ([{"content": "a"}], [5], [{"role": "nobody", "content": "a"}]):
         with pytest.raises(contexture.InputError):
             memory.import_session(wrong, thread="one")  # type: ignore[arg-type]

@@ -12,11 +12,12 @@ import { inspect, promisify } from "node:util";
 
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import { generateText, jsonSchema, isStepCount, streamText, tool } from "ai";
 import OpenAI from "openai";
 
 import { ClosedError, GatewayError, InputError, gateway } from "../index.js";
 import { provider } from "./provider.mjs";
+import { chat } from "./work.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 for (const name of ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"]) delete process.env[name];
@@ -44,19 +45,6 @@ async function until(isSo) {
     assert.ok(Date.now() < end);
     await sleep(20);
   }
-}
-
-/** A conversation in OpenAI's chat format, after so many calls of a tool. */
-function work(turns) {
-  const messages = [{ role: "user", content: "Read all modules, and say what they have in common." }];
-  for (let n = 0; n < turns; n += 1) {
-    const name = "read_file";
-    const call = { id: `call_${n}`, type: "function", function: { name, arguments: `{"path":"src/m${n}.py"}` } };
-    const lines = Array.from({ length: 260 }, (_, line) => `def f_${n}_${line}(value): return value * ${line} + ${n}`);
-    messages.push({ role: "assistant", content: `Now module ${n}.`, tool_calls: [call] });
-    messages.push({ role: "tool", tool_call_id: `call_${n}`, content: lines.join("\n") });
-  }
-  return messages;
 }
 
 test("both clients are answered, streaming too, and the receipt counts them", () =>
@@ -91,14 +79,14 @@ test("a long conversation is folded", () =>
     const g = await gateway({ upstream: stand.url, budget: 20_000 });
     const client = new OpenAI({ baseURL: g.openai, apiKey: "k" });
     for (let turns = 1; turns < 18; turns += 1) {
-      await client.chat.completions.create({ model: "gpt-5", messages: work(turns) });
+      await client.chat.completions.create({ model: "gpt-5", messages: chat(turns) });
     }
     const receipt = await g.close();
     assert.ok(receipt.folds.length > 0 && receipt.changed > 0, inspect(receipt));
     assert.ok(receipt.folds[0].beforeTokens > receipt.folds[0].afterTokens);
     assert.ok(receipt.sent < receipt.came);
     assert.deepEqual(stand.refusals, []);
-    assert.ok(stand.bodies.at(-1).text.length < JSON.stringify(work(17)).length / 2);
+    assert.ok(stand.bodies.at(-1).text.length < JSON.stringify(chat(17)).length / 2);
   }));
 
 test("who has no key is refused, and the key is in no log", () =>
@@ -161,7 +149,7 @@ test("it ends with a program that is killed, and does not keep one alive that ha
 
 test("a program with `await using`, compiled by the strictest settings", () =>
   withProvider(async (stand) => {
-    const program = path.join(here, "built/agent.mjs");
+    const program = path.join(here, "built/tests/agent.mjs");
     const ran = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, PROVIDER: stand.url } });
     assert.equal(ran.stdout, "done\n1\n");
   }));
@@ -180,7 +168,7 @@ test("a framework with a base address needs no adapter: an agent of the Vercel A
     const execute = async ({ path }) => lines(path).join("\n");
     const tools = { read_file: tool({ description: "Reads a file", inputSchema: jsonSchema(schema), execute }) };
     const model = createOpenAI({ baseURL: g.openai, apiKey: "k" }).chat("gpt-5");
-    const { text } = await ask({ model, tools, prompt: "Read all modules.", stopWhen: stepCountIs(40) });
+    const { text } = await ask({ model, tools, prompt: "Read all modules.", stopWhen: isStepCount(40) });
     const receipt = await g.close();
     stand.close();
     assert.equal(text, "all are read");
@@ -191,14 +179,15 @@ test("a framework with a base address needs no adapter: an agent of the Vercel A
 
 test("every block of the documentation runs", () =>
   withProvider(async (stand) => {
+    const place = mkdtempSync(path.join(tmpdir(), "contexture-"));
     const keys = { OPENAI_API_KEY: "sk-any", ANTHROPIC_API_KEY: "sk-ant-any" };
     const addresses = { OPENAI_BASE_URL: stand.url, ANTHROPIC_BASE_URL: stand.url.slice(0, -3) };
-    const blocks = readdirSync(path.join(here, "built/built/docs")).filter((name) => name.endsWith(".mjs"));
-    assert.ok(blocks.length >= 3);
+    const blocks = readdirSync(path.join(here, "built/tests/built/docs")).filter((name) => name.endsWith(".mjs"));
+    assert.ok(blocks.length >= 8);
     for (const block of blocks) {
-      const program = path.join(here, "built/built/docs", block);
+      const program = path.join(here, "built/tests/built/docs", block);
       const env = { ...process.env, ...keys, ...addresses };
-      const ran = await promisify(execFile)(process.execPath, [program], { env });
+      const ran = await promisify(execFile)(process.execPath, [program], { env, cwd: place });
       assert.notEqual(ran.stdout, "", block);
     }
   }));

@@ -1,21 +1,22 @@
-// A provider on this machine, written from the public references of OpenAI's chat completions and Anthropic's messages:
-// https://platform.openai.com/docs/api-reference/chat/create, https://docs.anthropic.com/en/api/messages.
+// A provider on this machine, written from the public references of OpenAI's chat completions and responses and Anthropic's
+// messages: https://platform.openai.com/docs/api-reference/chat/create, https://platform.openai.com/docs/api-reference/responses,
+// https://docs.anthropic.com/en/api/messages.
 // It refuses calls without results and results without calls, as they do.
 import { createServer } from "node:http";
 import { once } from "node:events";
 
 /** Answers "done", or what a script returns for a body: a text, or calls as [id, name, arguments]. */
 export async function provider(script = () => "done") {
-  const bodies = [];
-  const refusals = [];
+  const stand = { bodies: [], refusals: [], refuses: () => undefined };
+  const { bodies, refusals } = stand;
   const server = createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
     bodies.push({ text, headers: request.headers });
     const body = JSON.parse(text);
-    const isAnthropic = request.url.split("?")[0].endsWith("/messages");
-    const wrong = unpaired(body.messages);
+    const path = request.url.split("?")[0];
+    const wrong = unpaired(body.messages ?? body.input) ?? stand.refuses(text);
     response.setHeader("content-type", body.stream && !wrong ? "text/event-stream" : "application/json");
     if (wrong) {
       refusals.push(wrong);
@@ -23,19 +24,18 @@ export async function provider(script = () => "done") {
       response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: wrong } }));
       return;
     }
-    response.end(isAnthropic ? messages(body, text.length) : chat(body, text.length, script(body)));
+    if (path.endsWith("/messages")) response.end(messages(body, text.length));
+    else if (path.endsWith("/responses")) response.end(responses(body, text.length));
+    else response.end(chat(body, text.length, script(body)));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return {
-    bodies,
-    refusals,
-    url: `http://127.0.0.1:${server.address().port}/v1`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
+  stand.url = `http://127.0.0.1:${server.address().port}/v1`;
+  stand.close = () => {
+    server.closeAllConnections();
+    server.close();
   };
+  return stand;
 }
 
 function unpaired(messages) {
@@ -43,10 +43,12 @@ function unpaired(messages) {
   const calls = [
     ...messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.id),
     ...blocks.filter((block) => block.type === "tool_use").map((block) => block.id),
+    ...messages.filter((item) => item.type === "function_call").map((item) => item.call_id),
   ];
   const results = [
     ...messages.filter((message) => message.role === "tool").map((message) => message.tool_call_id),
     ...blocks.filter((block) => block.type === "tool_result").map((block) => block.tool_use_id),
+    ...messages.filter((item) => item.type === "function_call_output").map((item) => item.call_id),
   ];
   const same = JSON.stringify(calls.sort()) === JSON.stringify(results.sort());
   return same ? undefined : "calls and results are unpaired";
@@ -95,4 +97,22 @@ function messages(body, bytes) {
     type("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 5 } }),
     type("message_stop", {}),
   ]);
+}
+
+function responses(body, bytes) {
+  const tokens = bytes >> 2;
+  const details = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } };
+  const usage = { input_tokens: tokens, output_tokens: 5, total_tokens: tokens + 5, ...details };
+  const content = [{ type: "output_text", text: "done", annotations: [], logprobs: [] }];
+  const item = { id: "msg_1", type: "message", role: "assistant", status: "completed", content };
+  const about = { id: "resp_1", object: "response", created_at: 1, model: body.model, error: null, tools: [] };
+  const whole = { ...about, status: "completed", output: [item], usage };
+  if (!body.stream) return JSON.stringify(whole);
+  const parts = [
+    ["response.created", { response: { ...about, status: "in_progress", output: [], usage: null } }],
+    ["response.output_item.added", { output_index: 0, item }],
+    ["response.output_item.done", { output_index: 0, item }],
+    ["response.completed", { response: whole }],
+  ];
+  return events(parts.map(([type, rest], sequence_number) => [type, { type, sequence_number, ...rest }]));
 }

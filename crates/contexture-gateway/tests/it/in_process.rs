@@ -1,6 +1,7 @@
 //! A folder in process returns what a gateway sends, byte for byte.
 
 use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -61,6 +62,61 @@ async fn a_restored_folder_goes_on_with_the_same_bytes() {
             WireFolder::restore(folder.options().clone(), &snapshot).unwrap()
         };
         compare(&long(format, 10), small(), WireFolder::new(options()).unwrap(), restored).await;
+    }
+}
+
+/// The request before each message of the agent in a recording, which has a message a line.
+fn recorded(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let messages: Vec<Value> = text.lines().map(|line| chat(&serde_json::from_str(line).unwrap())).collect();
+    let asked = (1..messages.len()).filter(|at| messages[*at]["role"] == "assistant");
+    asked.map(|at| json!({ "model": "gpt-5", "messages": messages[..at] }).to_string()).collect()
+}
+
+/// A message of a recording in OpenAI's chat format.
+fn chat(message: &Value) -> Value {
+    let text = message["text"].as_str().unwrap_or_default();
+    if message["role"] == "tool" {
+        return json!({ "role": "tool", "tool_call_id": message["tool_call_id"], "content": text });
+    }
+    let called = |call: &Value| {
+        let arguments = call["arguments"].as_str().map_or_else(|| call["arguments"].to_string(), str::to_owned);
+        json!({ "id": call["id"], "type": "function", "function": { "name": call["name"], "arguments": arguments } })
+    };
+    let calls: Vec<Value> = message["tool_calls"].as_array().into_iter().flatten().map(called).collect();
+    if calls.is_empty() {
+        return json!({ "role": message["role"], "content": text });
+    }
+    json!({ "role": message["role"], "content": text, "tool_calls": calls })
+}
+
+/// `CONTEXTURE_RECORDINGS` names a directory with other recordings.
+#[tokio::test(flavor = "multi_thread")]
+async fn recorded_sessions_are_sent_alike() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contexture-bench/judge/recordings");
+    let directory = std::env::var_os("CONTEXTURE_RECORDINGS").map_or(own, PathBuf::from);
+    let paths = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    paths.sort();
+    assert!(paths.len() > 1);
+    for path in paths {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(Options { budget: Some(8_000), ..small() }).await;
+        let options = WireFolderOptions { budget: Some(8_000), ..WireFolderOptions::default() };
+        let folder = WireFolder::new(options).unwrap();
+        let mut changed = 0;
+        for (n, body) in recorded(&path).into_iter().enumerate() {
+            let (status, answer) = post(&gateway, Format::Chat, body.clone()).await;
+            assert_eq!(status, 200, "{answer}");
+            let folded = tokio::task::block_in_place(|| folder.request(body.as_bytes()).unwrap());
+            let sent = provider.last().body;
+            assert!(sent.as_bytes() == &folded.body[..], "request {n} of {} differs", path.display());
+            changed += usize::from(folded.report.is_changed);
+            folder.usage(Some(folded.report.number), answer.as_bytes()).unwrap();
+        }
+        gateway.stop().await;
+        println!("{}: {changed} changed", path.display());
+        assert!(changed > 0, "{}", path.display());
     }
 }
 
