@@ -231,7 +231,7 @@ fn replayed(
     let settings = PlaySettings::estimated(Policy::new(budget), Dialects::builtin());
     let summary = ReplaySummary::new(source.to_string(), report, transcript, &settings);
     let summary = serde_json::to_value(&summary)?;
-    Ok(["billed", "passed_through"].map(|name| summary["bill"][name].as_f64().unwrap_or_default()))
+    Ok(["billed", "passed_through"].map(|name| summary["provider_bill"][name].as_f64().unwrap_or_default()))
 }
 
 /// A folder with the same budget as the gateway's.

@@ -30,6 +30,12 @@ const MAX_PLOT_WIDTH: usize = 100;
 /// Rows of the plot.
 const PLOT_HEIGHT: usize = 9;
 
+/// How far two bills may differ and count as the same, as a share.
+const MOST_DIFFERENCE: f64 = 0.02;
+
+/// Shorter conversations are hardly cached, whatever is sent.
+const LEAST_TOLD_TOKENS: u64 = 16_000;
+
 /// The largest number of files that are shown, those used last.
 const MAX_FILES: usize = 10;
 
@@ -46,6 +52,8 @@ pub struct ReplaySummary {
     /// What pass-through would have sent at each step.
     passed_through_tokens: Vec<u64>,
     bill: Billed,
+    /// The same as a provider bills it: what it really reads from its cache, up to a mark that it finds.
+    provider_bill: Billed,
     /// The same in dollars, if the price is known.
     dollars: Option<Dollars>,
     /// What the windows kept.
@@ -66,6 +74,14 @@ struct Billed {
     passed_through: f64,
     /// The largest excess of the bill over pass-through.
     worst_excess: f64,
+}
+
+impl Billed {
+    fn add(&mut self, other: Self) {
+        self.billed += other.billed;
+        self.passed_through += other.passed_through;
+        self.worst_excess = self.worst_excess.max(other.worst_excess);
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -98,7 +114,8 @@ impl ReplaySummary {
         let decisions = player.take_decisions();
         let folder = player.folder();
         decided.note(steps.len(), decisions, folder.model());
-        let (bill, measures) = (counts.billed(), judge.finish(settings.policy.budget as f64));
+        let [bill, provider_bill] = [&counts.bill, &counts.provider_bill].map(|bill| counts.billed(bill));
+        let measures = judge.finish(settings.policy.budget as f64);
         Self {
             file,
             format: report.format.to_string(),
@@ -111,6 +128,7 @@ impl ReplaySummary {
                 largest(&counts.passed_through_tokens),
             ),
             bill,
+            provider_bill,
             kept: Kept::from(&measures),
             measures,
             window_tokens: counts.window_tokens,
@@ -158,12 +176,27 @@ impl ReplaySummary {
             text.push_str(&format!("{}\n", screen.wrap(&dollars.told(), 2)));
         }
         text.push_str(&self.kept.told(screen));
+        text.push_str(&self.render_provider_bill(screen));
         if self.bill.worst_excess > 0.0 {
             let worst =
                 format!("at worst the bill was {} tokens above that of pass-through", short(self.bill.worst_excess));
             text.push_str(&format!("{}\n", screen.wrap(&worst, 2)));
         }
         text
+    }
+
+    /// What a provider bills, if that is something else: it has to find in its cache what was sent before.
+    fn render_provider_bill(&self, screen: Screen) -> String {
+        let Billed { billed, passed_through, .. } = self.provider_bill;
+        let differs = |one: f64, two: f64| (one - two).abs() > MOST_DIFFERENCE * two;
+        let is_same = !differs(billed, self.bill.billed) && !differs(passed_through, self.bill.passed_through);
+        if is_same || largest(&self.passed_through_tokens) < LEAST_TOLD_TOKENS {
+            return String::new();
+        }
+        let (ours, theirs, ratio) = (short(billed), short(passed_through), ratio(billed, passed_through));
+        let told =
+            format!("as the provider finds it in its cache: {ours} billed, pass-through {theirs}, ratio {ratio}");
+        format!("{}\n", screen.wrap(&told, 2))
     }
 
     fn render_files(&self, screen: Screen) -> String {
@@ -193,6 +226,7 @@ struct Counts<'a> {
     /// The same for the messages of the last window.
     shown: Vec<u64>,
     bill: ReplayBill,
+    provider_bill: ReplayBill,
     /// The provider's cache for what is sent, and for what pass-through would have sent.
     caches: [PrefixCache; 2],
     /// How many blocks each message of the recording is, and how many messages are instructions at its start.
@@ -219,6 +253,7 @@ impl<'a> Counts<'a> {
             recorded,
             shown: vec![0],
             bill: ReplayBill::new(prices),
+            provider_bill: ReplayBill::new(prices),
             caches: [(); 2].map(|()| PrefixCache::new(&prices, ruler.token())),
             blocks: transcript.records.iter().map(|record| record.items().len()).collect(),
             instructions: transcript.records.iter().take_while(is_instruction).count(),
@@ -231,7 +266,8 @@ impl<'a> Counts<'a> {
 
     fn note(&mut self, step: ReplayStep, window: &[SentMessage]) {
         self.shown.truncate(step.keep + 1);
-        let mut sent = self.shown[step.keep];
+        let same = self.shown[step.keep];
+        let mut sent = same;
         let mut new = Vec::new();
         for message in &window[step.keep..] {
             let size = self.ruler.size(&message.record());
@@ -247,14 +283,17 @@ impl<'a> Counts<'a> {
         let cached = ours.serve(step.keep, new, &marks, is_cold);
         self.standing = step.standing;
         let seen = theirs.serve(self.passed, came, &[self.instructions], is_cold);
-        self.passed = step.before;
+        self.provider_bill.note(Sizes { cached, sent, passed_through, seen, is_cold });
+        // Everything that was sent before.
+        let (cached, seen) = (same, self.recorded[self.passed]);
         self.bill.note(Sizes { cached, sent, passed_through, seen, is_cold });
+        self.passed = step.before;
         self.window_tokens.push(self.ruler.whole_tokens(sent));
         self.passed_through_tokens.push(self.ruler.whole_tokens(passed_through));
     }
 
-    fn billed(&self) -> Billed {
-        let account = self.bill.account();
+    fn billed(&self, bill: &ReplayBill) -> Billed {
+        let account = bill.account();
         let [billed, passed_through, worst_excess] =
             [account.billed, account.passed_through, account.worst_excess].map(|size| self.ruler.tokens(size));
         Billed { billed, passed_through, worst_excess }
@@ -343,6 +382,7 @@ struct Totals {
     tokens: u64,
     passed_through_tokens: u64,
     bill: Billed,
+    provider_bill: Billed,
     dollars: DollarSum,
     #[serde(skip)]
     measures: Measures,
@@ -361,11 +401,10 @@ impl Totals {
             totals.tokens += sum(&summary.window_tokens);
             totals.passed_through_tokens += sum(&summary.passed_through_tokens);
             totals.view_lines += summary.decided.view_lines;
-            totals.bill.billed += summary.bill.billed;
-            totals.bill.passed_through += summary.bill.passed_through;
+            totals.bill.add(summary.bill);
+            totals.provider_bill.add(summary.provider_bill);
             totals.dollars.add(summary.dollars.as_ref());
             totals.measures.add(&summary.measures);
-            totals.bill.worst_excess = totals.bill.worst_excess.max(summary.bill.worst_excess);
         }
         totals
     }

@@ -543,7 +543,7 @@ fn what_a_provider_does_not_find_again_is_billed_again() {
     let billed = |calls: usize, provider: &str| {
         let summary = replayed(&["--budget", "64000", "--provider", provider, "--json"], &recording(calls));
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
-        ["billed", "passed_through"].map(|name| summary["sum"]["bill"][name].as_f64().expect("a number"))
+        ["billed", "passed_through"].map(|name| summary["sum"]["provider_bill"][name].as_f64().expect("a number"))
     };
     let [few, many, automatic] = [billed(9, "anthropic"), billed(11, "anthropic"), billed(11, "openai")];
     for at in [0, 1] {

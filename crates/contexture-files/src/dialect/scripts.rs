@@ -186,7 +186,7 @@ mod tests {
         let cat = ("exec_command", json!({"cmd": "cat 'a b.py'", "max_output_tokens": 6000}));
         check(
             "// @exec: {\"yield_time_ms\": 1}\nconst r = await tools.exec_command({cmd: \"cat 'a b.py'\", max_output_tokens: 6000,});\ntext(r.output);\n",
-            Some(&[cat.clone()]),
+            Some(std::slice::from_ref(&cat)),
         );
         let patch = ("apply_patch", json!("*** Begin Patch\n*** End Patch"));
         check(
