@@ -10,6 +10,7 @@ mod schema;
 mod connection;
 mod commit;
 mod lease;
+mod outcome;
 mod search;
 mod vectors;
 #[cfg(feature = "sqlite")]

@@ -6,7 +6,6 @@ use tokio_postgres::error::SqlState;
 
 use super::error::PostgresError;
 use super::pause::pause;
-use super::vectors;
 
 /// The newest format that this program supports, and the one that it creates.
 const FORMAT: i64 = 1;
@@ -60,6 +59,18 @@ const TABLES: &str = "
         PRIMARY KEY (scope, term, document)
     );
     CREATE INDEX contexture_search_postings_by_document ON contexture_search_postings (scope, document);
+";
+
+/// One vector for each document that has one, and the order in which documents were added. Stores of before have neither.
+const VECTORS: &str = "
+    CREATE TABLE IF NOT EXISTS contexture_search_vectors (
+        scope BYTEA NOT NULL,
+        document BYTEA NOT NULL,
+        model BYTEA NOT NULL,
+        numbers BYTEA NOT NULL,
+        PRIMARY KEY (scope, document)
+    );
+    ALTER TABLE contexture_search_documents ADD COLUMN IF NOT EXISTS added BIGINT NOT NULL DEFAULT 0;
 ";
 
 /// The state of the tables.
@@ -119,7 +130,7 @@ async fn make(client: &Client) -> Result<(), tokio_postgres::Error> {
     let rows = format!(
         "INSERT INTO contexture_meta (name, value) VALUES ('format', '{FORMAT}'), ('splitting', '{SPLITTING_VERSION}');"
     );
-    let made = client.batch_execute(&format!("BEGIN; {TABLES} {} {rows} COMMIT;", vectors::SCHEMA)).await;
+    let made = client.batch_execute(&format!("BEGIN; {TABLES} {} {rows} COMMIT;", VECTORS)).await;
     if made.is_err() {
         // The transaction is over either way; an error here says no more than the first one.
         let _ = client.batch_execute("ROLLBACK").await;
@@ -132,7 +143,7 @@ async fn add_vectors(client: &Client) {
     let sql = "SELECT 1 WHERE to_regclass('contexture_search_vectors') IS NOT NULL";
     if client.query_typed(sql, &[]).await.is_ok_and(|rows| rows.is_empty()) {
         // Another process may be doing the same, or this one may not: then whoever uses vectors is told.
-        let _ = client.batch_execute(vectors::SCHEMA).await;
+        let _ = client.batch_execute(VECTORS).await;
     }
 }
 

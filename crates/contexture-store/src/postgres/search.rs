@@ -14,6 +14,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::connection::{Database, Parameters, Retries, Trouble, Unfinished};
 use super::hash;
+use super::outcome::{Outcome, read};
 use super::vectors;
 
 /// Stores documents and their terms in PostgreSQL, next to a [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -132,18 +133,6 @@ enum Operation<'a> {
     AddVectors { scope: Scope<'a>, vectors: &'a [(String, TextVector)] },
     Lacking { scope: Vec<u8>, model: &'a str, limit: usize },
     Near { scope: Vec<u8>, vector: &'a TextVector, limit: usize },
-}
-
-/// The result of an operation.
-#[derive(Default)]
-pub(super) struct Outcome {
-    /// The number of affected documents, or of vectors that were compared.
-    pub(super) count: i64,
-    pub(super) found: Vec<(Row, f64)>,
-    /// The mean of the cosines of all vectors.
-    pub(super) mean: f64,
-    /// How many documents have each term.
-    pub(super) frequencies: BTreeMap<String, u64>,
 }
 
 impl Operation<'_> {
@@ -393,12 +382,6 @@ async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize)
     });
     found.truncate(limit);
     Ok(Outcome { count: documents, found, frequencies, ..Outcome::default() })
-}
-
-/// Reads documents by their hashes, in no order.
-pub(super) async fn read(client: &Client, scope: &[u8], documents: &Vec<Vec<u8>>) -> Result<Vec<Row>, Error> {
-    let sql = "SELECT document, name, metadata, text FROM contexture_search_documents WHERE scope = $1 AND document = ANY($2)";
-    client.query_typed(sql, &[(&scope, Type::BYTEA), (documents, Type::BYTEA_ARRAY)]).await
 }
 
 fn damaged(problem: &str) -> SearchError {

@@ -8,19 +8,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::connection::Parameters;
 use super::hash;
-use super::search::{Outcome, read};
-
-/// One vector for each document that has one, and the order in which documents were added. Stores of before have neither.
-pub(super) const SCHEMA: &str = "
-    CREATE TABLE IF NOT EXISTS contexture_search_vectors (
-        scope BYTEA NOT NULL,
-        document BYTEA NOT NULL,
-        model BYTEA NOT NULL,
-        numbers BYTEA NOT NULL,
-        PRIMARY KEY (scope, document)
-    );
-    ALTER TABLE contexture_search_documents ADD COLUMN IF NOT EXISTS added BIGINT NOT NULL DEFAULT 0;
-";
+use super::outcome::{Outcome, read};
 
 /// Adds vectors, except to documents that do not exist or have no text: what was forgotten meanwhile gets none.
 pub(super) async fn add(client: &Client, scope: &[u8], vectors: &[(String, TextVector)]) -> Result<(), Error> {
