@@ -28,6 +28,12 @@ const KEYS: [(&str, &str); 11] = [
     ("TEAM_LEARNS", "made-up-of-the-learner-1010"),
 ];
 
+/// The same, with values that no other test has: what looks at all processes would find theirs too.
+fn keys(place: &Path) -> [(&'static str, String); 11] {
+    let own = place.file_name().expect("a name").to_string_lossy().trim_start_matches('.').to_owned();
+    KEYS.map(|(name, key)| (name, format!("{key}{own}")))
+}
+
 /// What a hostile command tries: its environment, that of its parent and of everybody else, and inherited files.
 const LOOK: &str = r#"env
 for process in $PPID $$ self /proc/[0-9]*; do cat "/proc/${process#/proc/}/environ" 2>/dev/null | tr '\0' '\n'; done
@@ -80,7 +86,7 @@ fn with_keys(place: &Path, user: Option<u32>) -> Command {
     for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
         command.env_remove(name);
     }
-    command.envs(KEYS);
+    command.envs(keys(place));
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
@@ -138,10 +144,10 @@ fn check(user: Option<u32>) {
     assert!(sent.contains("harmless-2000 harmless-2001"), "the setting adds variables: {sent}");
     assert!(!files_with(place.path(), "look around").is_empty(), "the turn is stored");
     assert!(place.path().join("project/written-by-the-server").exists());
-    for (name, key) in KEYS {
-        assert!(!sent.contains(key), "{name} was sent");
-        assert!(!shown.contains(key), "{name} was shown: {shown}");
-        assert_eq!(files_with(place.path(), key), [""; 0], "{name}");
+    for (name, key) in keys(place.path()) {
+        assert!(!sent.contains(&key), "{name} was sent");
+        assert!(!shown.contains(&key), "{name} was shown: {shown}");
+        assert_eq!(files_with(place.path(), &key), [""; 0], "{name}");
     }
 }
 
