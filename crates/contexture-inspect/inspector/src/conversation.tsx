@@ -5,7 +5,7 @@ import { BlockView } from "./block";
 import { titleOf } from "./conversations";
 import { Files } from "./files";
 import { Requests } from "./requests";
-import { go, type Route } from "./route";
+import { go, here, type Route } from "./route";
 import { show } from "./jump";
 import { COLUMNS, OverviewView } from "./overview";
 import { Answer, Beliefs, Cost, Sentence, Signals, Sum, TakenAway, WindowPicture } from "./story";
@@ -53,7 +53,7 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
   const shown = useShown(id, current, route, pinned);
   const to = (change: Partial<Route>, replace = true) => {
     setFollows(false);
-    go({ ...route, n, block: undefined, path: undefined, ...change }, replace);
+    go({ ...here(), n, block: undefined, path: undefined, ...change }, replace);
   };
   const step = (by: number) => n !== undefined && total > 0 && to({ n: Math.min(total, Math.max(1, n + by)) });
   useKeys({

@@ -8,7 +8,7 @@ import { ConversationView, type News } from "./conversation";
 import { Conversations } from "./conversations";
 import { offline } from "./offline";
 import { remote } from "./remote";
-import { address, go, parse, useRoute } from "./route";
+import { address, go, here, useRoute } from "./route";
 import { Search } from "./search";
 import { safe } from "./text";
 import { takeToken } from "./token";
@@ -25,7 +25,7 @@ function App({ data, about: first }: { data: Data; about: About }) {
     () =>
       data.follow((event, { conversation, n }) => {
         // What is gone is not asked for again.
-        if (event === "forgotten" && conversation !== undefined && parse(location.hash).conversation === conversation) go({}, true);
+        if (event === "forgotten" && conversation !== undefined && here().conversation === conversation) go({}, true);
         if (event === "complete") setAbout((about) => ({ ...about, is_live: false }));
         setNews(({ count }) => ({ count: count + 1, conversation, n }));
       }),

@@ -60,6 +60,9 @@ export function address(route: Partial<Route>): string {
   return `#/c/${encodeURIComponent(route.conversation)}${route.n ? `/${route.n}` : ""}${query}`;
 }
 
+/** Where the person is now, also before the page was drawn again. */
+export const here = (): Route => parse(location.hash);
+
 export function go(route: Partial<Route>, replace = false): void {
   const target = address(route);
   if (target === location.hash) return;
@@ -72,9 +75,9 @@ export function go(route: Partial<Route>, replace = false): void {
 }
 
 export function useRoute(): Route {
-  const [route, setRoute] = useState(() => parse(location.hash));
+  const [route, setRoute] = useState(here);
   useEffect(() => {
-    const changed = () => setRoute(parse(location.hash));
+    const changed = () => setRoute(here());
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { show } from "./jump";
 import { List } from "./list";
-import { go, type Route } from "./route";
+import { go, here, type Route } from "./route";
 import { clock, gradeNames, kindOf, number, plural, safe, short, stateNames } from "./text";
 import type { Block, Form, Note, RequestLine, WindowPage } from "./types";
 import { PAGE, useData, useKeys, useLoaded, usePages } from "./use";
@@ -28,22 +28,24 @@ export function Window({ id, n, route, news }: Props) {
   const data = useData();
   const { form, bySize, block } = route;
   const subject = `${id} ${n} ${form} ${bySize}`;
-  const head = useLoaded(
-    () => data.window(id, n, { form, bySize, from: 0, limit: PAGE, block }),
+  // The list is the one that was loaded last, with its own order, until the one that is asked for is here: what a
+  // person sees in a row is what the row opens.
+  const loaded = useLoaded(
+    async () => ({ subject, n, form, bySize, head: await data.window(id, n, { form, bySize, from: 0, limit: PAGE, block }) }),
     [subject, news],
   ).value;
-  // What is shown of another request or form is not mixed with this one's.
-  const isCurrent = head?.form === form;
-  const pages = usePages<Block>(`${subject} ${news}`, async (page) =>
-    (await data.window(id, n, { form, bySize, from: page * PAGE, limit: PAGE })).blocks,
-  );
-  if (head && isCurrent) pages.put(Math.floor(head.from / PAGE), head.blocks);
+  const head = loaded?.head;
+  const pages = usePages<Block>(`${loaded?.subject} ${news}`, async (page) => {
+    const { n, form, bySize } = loaded!;
+    return (await data.window(id, n, { form, bySize, from: page * PAGE, limit: PAGE })).blocks;
+  });
+  if (head) pages.put(Math.floor(head.from / PAGE), head.blocks);
   const difference = head?.first_difference ?? null;
-  const [chosen, setChosen] = useState<{ subject: string; row: number }>({ subject: "", row: -1 });
-  const start = head?.at ?? (bySize ? 0 : (difference ?? Math.max(0, (head?.total ?? 1) - 1)));
-  const selected = chosen.subject === subject ? chosen.row : start;
-  const to = (change: Partial<Route>) => go({ ...route, n, block: undefined, ...change }, true);
-  const choose = (row: number) => setChosen({ subject, row });
+  const [chosen, setChosen] = useState<{ subject?: string; row: number }>({ row: -1 });
+  const start = head?.at ?? (loaded?.bySize ? 0 : (difference ?? Math.max(0, (head?.total ?? 1) - 1)));
+  const selected = loaded && chosen.subject === loaded.subject ? chosen.row : start;
+  const to = (change: Partial<Route>) => go({ ...here(), n, block: undefined, ...change }, true);
+  const choose = (row: number) => setChosen({ subject: loaded?.subject, row });
   const jump = () => difference !== null && (bySize ? to({ bySize: false }) : choose(difference));
   // Keys that are about the blocks show them.
   const seen = (act: () => void) => () => {
@@ -56,32 +58,32 @@ export function Window({ id, n, route, news }: Props) {
     "2": seen(() => to({ form: "came" })),
     "3": seen(() => to({ form: "before" })),
     f: seen(() => to({ form: form === "sent" ? "came" : form === "came" ? "before" : "sent" })),
-    o: seen(() => to({ bySize: !bySize })),
+    o: seen(() => to({ bySize: !here().bySize })),
     d: seen(() => void jump()),
   });
   return (
     <div class="window" id="blocks-part" tabIndex={-1}>
       <div class="caption"><h3>Every block</h3></div>
       <Toolbar head={head} route={route} to={to} jump={jump} />
-      {head && (
+      {loaded && head && (
         <List
           id="blocks"
-          label={`Blocks, ${forms.find(([name]) => name === form)![1].toLowerCase()}`}
+          label={`Blocks, ${forms.find(([name]) => name === loaded.form)![1].toLowerCase()}`}
           total={head.total}
           height={ROW}
           selected={selected}
-          subject={`${subject} ${isCurrent} ${head.at}`}
+          subject={`${loaded.subject} ${head.at}`}
           onSelect={choose}
           onOpen={(row) => {
             choose(row);
             const opened = pages.row(row);
-            if (opened) go({ ...route, n, block: opened.id }, route.block !== undefined);
+            if (opened) go({ ...here(), n, block: opened.id }, route.block !== undefined);
           }}
           render={(row) => {
             const shown = pages.row(row);
             if (!shown) return <div class="block dim">…</div>;
-            const isBoundary = !bySize && head.cache_boundary === row && row > 0;
-            return <Line block={shown} isOpen={shown.id === block} isBoundary={isBoundary} isFirst={!bySize && row === difference} largest={head.tokens} />;
+            const isBoundary = !loaded.bySize && head.cache_boundary === row && row > 0;
+            return <Line block={shown} isOpen={shown.id === block} isBoundary={isBoundary} isFirst={!loaded.bySize && row === difference} largest={head.tokens} />;
           }}
         />
       )}
