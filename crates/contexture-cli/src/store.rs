@@ -187,6 +187,7 @@ impl Looked {
                 .hint("it must be readable, with the files beside it that end in -wal and -shm")
         };
         let copy = env::temp_dir().join(format!("contexture-{}-{}", std::process::id(), UuidIds.fresh()));
+        #[cfg_attr(not(unix), allow(unused_mut))]
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -1,7 +1,7 @@
 //! `contexture window`: the window that would be sent to a model now.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use contexture::layers::{FileHistory, FileReference};
 use contexture::personal::is_remembered;
 use contexture::prelude::*;
 use contexture::store::{MemoryStore, SqliteIndex, StorageAdapter, StoreError};
+#[cfg(unix)]
 use contexture::tools::{EditFile, ExecuteBash, ListFiles, ReadFile, SearchFiles, Workspace, WriteFile};
 use contexture::usage::Band;
 use contexture::window::Window;
@@ -111,22 +112,12 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     })?;
     let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.get(&keys::BUDGET)) }
         .with_overflow(config.get(&keys::OVERFLOW));
-    let workspace = Workspace::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
     let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
     // There is no past yet that could be folded.
     let history = FileHistory::default();
     let memory = config.conversation(files.clone(), history, steering, &Remembering::default());
-    // The tools of `chat`.
-    let builder = contexture::in_memory(memory)
-        .fs(Arc::new(workspace.files().clone()))
-        .policy(policy)
-        .instructions(config.told())
-        .tool(ReadFile::new(workspace.clone()))
-        .tool(WriteFile::new(workspace.clone()))
-        .tool(EditFile::new(workspace.clone()))
-        .tool(SearchFiles::new(workspace.clone()))
-        .tool(ListFiles::new(workspace.clone()))
-        .tool(ExecuteBash::new(workspace));
+    let builder = contexture::in_memory(memory).policy(policy).instructions(config.told());
+    let builder = with_tools(builder, &command.base)?;
     let project = project_at(&command.base);
     let builder = if config.get(&keys::MEMORY_ENABLED) { with_memory(builder).await? } else { builder };
     let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
@@ -136,6 +127,26 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
         error => Failure::work(error.to_string()),
     })?;
     Ok(Shown { window, tools, references: files.report(&THREAD.into()) })
+}
+
+/// The engine with the tools of `chat`.
+#[cfg(unix)]
+fn with_tools<Ls>(builder: EngineBuilder<Ls>, base: &Path) -> Result<EngineBuilder<Ls>, Failure> {
+    let workspace = Workspace::open(base).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(builder
+        .fs(Arc::new(workspace.files().clone()))
+        .tool(ReadFile::new(workspace.clone()))
+        .tool(WriteFile::new(workspace.clone()))
+        .tool(EditFile::new(workspace.clone()))
+        .tool(SearchFiles::new(workspace.clone()))
+        .tool(ListFiles::new(workspace.clone()))
+        .tool(ExecuteBash::new(workspace)))
+}
+
+/// There is no `chat` here, and so there are no tools of its own.
+#[cfg(not(unix))]
+fn with_tools<Ls>(builder: EngineBuilder<Ls>, _base: &Path) -> Result<EngineBuilder<Ls>, Failure> {
+    Ok(builder)
 }
 
 /// The engine with what is remembered, if there is something. It reads the memory, and changes a copy of what it reads.

@@ -16,6 +16,7 @@ impl OwnFiles {
     }
 
     pub(super) fn make_directory(&mut self, path: &Path) -> io::Result<()> {
+        #[cfg_attr(not(unix), allow(unused_mut))]
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
