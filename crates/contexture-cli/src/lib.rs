@@ -8,6 +8,8 @@ pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
+// Only chat has a model, and it is not on Windows.
+#[cfg_attr(not(unix), allow(dead_code))]
 mod endpoint;
 pub mod environment;
 pub mod failure;

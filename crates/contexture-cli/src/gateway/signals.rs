@@ -21,6 +21,7 @@ pub(super) struct Signals {
 
 /// A signal to pass on to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(super) enum Signal {
     /// Only Ctrl-C reaches the agent by itself: the terminal sends it to every program in it.
     Interrupt,

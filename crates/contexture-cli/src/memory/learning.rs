@@ -32,6 +32,7 @@ pub(crate) fn memory_model(config: &Config) -> Result<Option<Client>, Failure> {
 }
 
 /// How the layers of a conversation learn facts.
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) fn extraction(config: &Config) -> Extraction {
     Extraction::by("").with_daily_tokens(config.get(&keys::MEMORY_MODEL_TOKENS))
 }
