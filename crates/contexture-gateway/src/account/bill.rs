@@ -213,9 +213,9 @@ impl Account {
         self.last_ms > 0 && life.is_some_and(|life| now_ms.saturating_sub(self.last_ms) > life)
     }
 
-    /// Whether the bill exceeds that of pass-through by more than the given share.
-    pub fn is_dearer(&self, share: f64) -> bool {
-        self.billed > self.passed_through * (1.0 + share)
+    /// What was billed so far, and what pass-through would have been.
+    pub fn bills(&self) -> (f64, f64) {
+        (self.billed, self.passed_through)
     }
 
     /// Adds a request with the usage that the provider reported.
