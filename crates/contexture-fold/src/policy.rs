@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pins::Pins;
 use super::price::Prices;
+use super::tuning::MOST_EXCESS;
 
 /// How a folder folds, as far as a user decides it. How a view is chosen is not part of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +99,14 @@ impl Policy {
     pub fn lean(mut self) -> Self {
         self.lean = true;
         self
+    }
+
+    /// The same for a conversation whose bill is known: while it is above that of pass-through, folds are lean, and once
+    /// it is above it by more than a tenth, only a full window makes one.
+    pub fn after_bill(self, billed: f64, passed_through: f64) -> Self {
+        let is_dearer = |share: f64| billed > passed_through * (1.0 + share);
+        let policy = if is_dearer(MOST_EXCESS) { self.when(FoldWhen::Forced) } else { self };
+        if is_dearer(0.0) { policy.lean() } else { policy }
     }
 
     /// The same with another choice of when to fold.

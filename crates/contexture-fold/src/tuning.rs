@@ -22,7 +22,7 @@ const NEED_PER_HALVING: f64 = 0.25;
 const NEED_PER_DOUBLING: f64 = 0.53;
 
 /// How far unforced folds may raise the bill above pass-through, as a share of it. Chosen: a tenth.
-const MOST_EXCESS: f64 = 0.1;
+pub(super) const MOST_EXCESS: f64 = 0.1;
 
 /// How often the allowed excess halves each time the budget doubles above the middle. A small window is soon folded by
 /// force, so an early fold risks little; a large one may never be. Scanned: with it no recording costs more than

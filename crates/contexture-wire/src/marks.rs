@@ -68,14 +68,15 @@ pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<
 
 /// Puts a mark at the end of what stays at the start of a plan: the client marks the end of the request, which a fold
 /// rewrites, and without an entry at what stays the provider would bill that again too. `count` is how many marks the
-/// request has. If none is to spare, returns the message that gives up its own: one that is marked before the newest.
+/// request has, and `automatic` the one with which it leaves its end to the provider. If none is to spare, returns the
+/// message that gives up its own: one that is marked before the newest.
 ///
 /// A request that changes the plan reads there what was marked before; later ones mark what stays from then on.
 pub(super) fn stand<'a>(
     messages: &[&'a RawValue],
     plan: &Plan,
     marks: &mut [Option<&'a str>],
-    count: usize,
+    (count, automatic): (usize, Option<&'a str>),
 ) -> Result<Option<usize>, WireError> {
     let is_new = plan.covered() == messages.len();
     let standing = if is_new && plan.stayed() > 0 { plan.stayed() } else { plan.standing() };
@@ -84,10 +85,13 @@ pub(super) fn stand<'a>(
     let Some(place) = before.iter().rposition(is_made).filter(|place| marks[*place].is_none()) else {
         return Ok(None);
     };
-    // A client that marks no message wants none of them cached.
+    // A client that marks no message wants none of them cached, unless the provider marks the last one for it.
     let mut marked = (0..messages.len()).rev().filter(|at| has_mark(messages[*at].get()));
-    let Some(newest) = marked.next() else { return Ok(None) };
-    let Some((_, mark)) = marks_of(messages[newest].get())?.pop() else { return Ok(None) };
+    let own = match marked.next() {
+        Some(newest) => marks_of(messages[newest].get())?.pop().map(|(_, mark)| mark),
+        None => None,
+    };
+    let Some(mark) = own.or(automatic) else { return Ok(None) };
     // One that the plan leaves out has been moved already.
     let other = marked.find(|at| *at >= plan.covered() || is_kept(plan, *at)).filter(|_| count >= MOST);
     if count < MOST || other.is_some() {

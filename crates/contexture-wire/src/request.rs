@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
+use super::anthropic::MARK;
 use super::error::WireError;
 use super::fields::{Fields, Listed};
 use super::format::Format;
@@ -180,7 +181,9 @@ impl<'a> Request<'a> {
         }
         let list = {
             let marks = if self.format == Format::Messages { self.marks().count } else { 0 };
-            rewritten::list(&Came { format: self.format, messages: &self.messages, marks }, plan)?
+            let automatic = self.fields.get(MARK).map(RawValue::get).filter(|mark| mark.starts_with('{'));
+            let automatic = automatic.filter(|_| self.format == Format::Messages);
+            rewritten::list(&Came { format: self.format, messages: &self.messages, marks, automatic }, plan)?
         };
         let [before, after] = self.others();
         Ok(Cow::Owned([before, &list, after].concat()))

@@ -19,6 +19,8 @@ pub(super) struct Came<'r, 'a> {
     pub(super) messages: &'r [&'a RawValue],
     /// How many cache marks it has.
     pub(super) marks: usize,
+    /// The mark with which it asks the provider to mark its end, if it does.
+    pub(super) automatic: Option<&'a str>,
 }
 
 /// The messages of a request as a plan says, as one text.
@@ -41,7 +43,7 @@ pub(super) fn list(came: &Came<'_, '_>, plan: &Plan) -> Result<String, WireError
 }
 
 fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireError> {
-    let Came { format, messages, marks: count } = *came;
+    let Came { format, messages, marks: count, automatic } = *came;
     let (mut moved, last) = match format {
         Format::Messages => (marks::moved(messages, plan)?, marks::last(messages, plan)?),
         _ => (vec![None; plan.segments().len()], None),
@@ -50,7 +52,7 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireE
         *end = last;
     }
     let given_up = match format {
-        Format::Messages => marks::stand(messages, plan, &mut moved, count)?,
+        Format::Messages => marks::stand(messages, plan, &mut moved, (count, automatic))?,
         _ => None,
     };
     let unmarked = messages.len() - usize::from(last.is_some());

@@ -145,6 +145,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         let (mut outcome, times) = runtime.block_on(play(format, &recorded, arguments));
         if arguments.texts {
             outcome.replayed = replayed(&source, &report, transcript, arguments.budget)?;
+            let (billed, [replayed, _]) = (outcome.billed, outcome.replayed);
+            println!("{source}: billed {billed:.0}, replay says {replayed:.0}, {:.3} of it", replayed / billed);
         }
         own.extend(times);
         outcome.refused.iter().chain(&outcome.broken()).for_each(|broken| println!("{source}: {broken}"));

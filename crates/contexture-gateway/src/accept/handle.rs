@@ -168,6 +168,7 @@ fn why_passed(method: &Method, path: &str) -> &'static str {
     let ends = |names: &[&str]| names.iter().any(|name| path.ends_with(name));
     match () {
         () if *method != Method::POST => "it calls no model",
+        () if rest_of(path).starts_with("/v1internal:") => "it calls no model",
         () if ends(&[":rawPredict", ":streamRawPredict"]) => {
             "Vertex's formats of other models than Anthropic's are not read, nor what they took"
         }

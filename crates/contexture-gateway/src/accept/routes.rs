@@ -45,6 +45,19 @@ const ROUTES: &[Row] = &[
     (Method::POST, Anywhere, "model/*/count-tokens"),
     (Method::POST, Anywhere, "model/*/converse-stream"),
     (Method::POST, Anywhere, "cachedContents"),
+    // Code Assist, which Gemini CLI uses with a Google login.
+    (Method::POST, Base, "v1internal:generateContent"),
+    (Method::POST, Base, "v1internal:streamGenerateContent"),
+    (Method::POST, Base, "v1internal:countTokens"),
+    (Method::POST, Base, "v1internal:loadCodeAssist"),
+    (Method::POST, Base, "v1internal:onboardUser"),
+    (Method::POST, Base, "v1internal:fetchAdminControls"),
+    (Method::POST, Base, "v1internal:listExperiments"),
+    (Method::POST, Base, "v1internal:retrieveUserQuota"),
+    (Method::POST, Base, "v1internal:recordCodeAssistMetrics"),
+    (Method::POST, Base, "v1internal:setCodeAssistGlobalUserSetting"),
+    (Method::GET, Base, "v1internal:getCodeAssistGlobalUserSetting"),
+    (Method::GET, Base, "v1internal/operations/*"),
     (Method::GET, Base, "models"),
     // Names of models may have several parts.
     (Method::GET, Base, "models/**"),
@@ -118,6 +131,9 @@ pub(crate) fn is_paid(path: &str) -> bool {
         "/files",
         "/moderations",
     ];
+    if let Some((_, method)) = path.rsplit_once("/v1internal:") {
+        return method.ends_with("enerateContent");
+    }
     // What follows them is the name of something that the provider keeps.
     !is_free.iter().any(|end| path.ends_with(end)) && !path.contains("/chat/completions/")
 }
@@ -196,6 +212,8 @@ mod tests {
                 (Method::POST, "/v1beta/models/gemini:streamGenerateContent"),
                 (Method::POST, "/v1beta1/projects/p/locations/l/publishers/google/models/gemini:countTokens"),
                 (Method::POST, "/v1beta/cachedContents"),
+                (Method::POST, "/v1internal:streamGenerateContent"),
+                (Method::GET, "/v1internal/operations/1"),
                 (Method::DELETE, "/v1beta/cachedContents/abc"),
                 (Method::POST, "/v1/projects/p/locations/l/publishers/anthropic/models/claude@1:rawPredict"),
                 (Method::POST, "/model/anthropic.claude%3A0/converse-stream"),
@@ -228,6 +246,8 @@ mod tests {
                 (Method::GET, "/v1/organizations"),
                 (Method::GET, "/v1/organization/admin_api_keys"),
                 (Method::POST, "/v1/models/gpt-5"),
+                (Method::POST, "/v1internal:deleteAll"),
+                (Method::GET, "/v1internal:loadCodeAssist"),
                 (Method::POST, "/x/../v1/messages"),
                 (Method::POST, "/x/%2e%2e/v1/messages"),
                 (Method::POST, "/x/%2E./v1/messages"),
@@ -244,6 +264,7 @@ mod tests {
         for path in ["/v1/messages", "/responses", "/v1/embeddings", "/model/x/invoke", "/models/g:generateContent"] {
             assert!(is_paid(path), "{path}");
         }
+        assert!(is_paid("/v1internal:streamGenerateContent") && !is_paid("/v1internal:loadCodeAssist"));
         for path in ["/v1/messages/count_tokens", "/responses/input_tokens", "/models/g:countTokens", "/v1/files/"] {
             assert!(!is_paid(path), "{path}");
         }

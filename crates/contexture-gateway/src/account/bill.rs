@@ -113,10 +113,10 @@ pub struct SentRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewritten {
     /// Bytes of the request as it came that the provider can still have in its cache.
-    pub same_bytes: u64,
+    pub same: BodyBytes,
     /// Bytes of the request as it came before the first changed message of which something is sent; `None` if nothing of
     /// any changed message is, so that what was sent before is sent again.
-    pub sent_same_bytes: Option<u64>,
+    pub sent_same: Option<BodyBytes>,
 }
 
 /// The bill of one request.
@@ -165,13 +165,8 @@ pub(crate) fn billed_input(model: &Model, usage: &Usage) -> f64 {
 impl SentRequest {
     /// Whether the client has changed something that is sent.
     fn has_lost(&self) -> bool {
-        self.rewritten.is_some_and(|rewritten| rewritten.sent_same_bytes.is_some())
+        self.rewritten.is_some_and(|rewritten| rewritten.sent_same.is_some())
     }
-}
-
-/// The share of tokens that bytes of a text have.
-fn share(tokens: u64, bytes: u64, of: u64) -> u64 {
-    if of == 0 { tokens } else { (tokens as f64 * (bytes as f64 / of as f64).min(1.0)) as u64 }
 }
 
 impl Account {
@@ -213,9 +208,9 @@ impl Account {
         self.last_ms > 0 && life.is_some_and(|life| now_ms.saturating_sub(self.last_ms) > life)
     }
 
-    /// Whether the bill exceeds that of pass-through by more than the given share.
-    pub fn is_dearer(&self, share: f64) -> bool {
-        self.billed > self.passed_through * (1.0 + share)
+    /// What was billed so far, and what pass-through would have been.
+    pub fn bills(&self) -> (f64, f64) {
+        (self.billed, self.passed_through)
     }
 
     /// Adds a request with the usage that the provider reported.
@@ -332,6 +327,13 @@ impl Account {
         }
     }
 
+    /// The share of tokens that a part of the bytes has, by what the provider counts for each kind of them.
+    fn share(&self, tokens: u64, part: BodyBytes, of: BodyBytes) -> u64 {
+        let weight = |bytes: BodyBytes| self.tokens_of((bytes.text as f64, bytes.opaque as f64));
+        let whole = weight(of);
+        if whole > 0.0 { (tokens as f64 * (weight(part) / whole).min(1.0)) as u64 } else { tokens }
+    }
+
     /// How many tokens the provider counts for a byte of what is new.
     fn marginal_of_bytes(&self) -> f64 {
         let (bytes, counted) = self.grown_bytes;
@@ -392,10 +394,10 @@ impl Account {
 
     /// Tokens of what was sent last that the provider would find again if nothing new were folded.
     fn still_held(&self, sent: &SentRequest) -> u64 {
-        let Some(same) = sent.rewritten.and_then(|rewritten| rewritten.sent_same_bytes) else { return self.last_held };
+        let Some(same) = sent.rewritten.and_then(|rewritten| rewritten.sent_same) else { return self.last_held };
         // What comes after it was sent as it came.
-        let lost = self.last_bytes.saturating_sub(same);
-        self.last_held - share(self.last_held, lost, self.last_sent_bytes)
+        let lost = self.last_came_bytes().without(&same);
+        self.last_held - self.share(self.last_held, lost, self.last_went_bytes())
     }
 
     /// Whether what folds have cost is paid back with this request.
@@ -422,7 +424,7 @@ impl Account {
         // Caches that hold whole pieces miss less than one at the end, however long a request is.
         let found = if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 };
         // What a client has changed is not found without the gateway either.
-        let same = sent.rewritten.map(|rewritten| share(self.last_came, rewritten.same_bytes, self.last_bytes));
+        let same = sent.rewritten.map(|rewritten| self.share(self.last_came, rewritten.same, self.last_came_bytes()));
         let found = same.map_or(found, |same| found.min(same));
         let cached = if is_cached && found >= least { found.min(came) } else { 0 };
         let is_written = usage.cache_write + usage.cache_write_hour > 0;

@@ -12,6 +12,11 @@ pub struct BodyBytes {
 }
 
 impl BodyBytes {
+    /// The same without others.
+    pub fn without(&self, other: &Self) -> Self {
+        Self { text: self.text.saturating_sub(other.text), opaque: self.opaque.saturating_sub(other.opaque) }
+    }
+
     /// How many more there are than before: of text, and of the others.
     pub fn more_than(&self, before: &Self) -> (f64, f64) {
         (self.text as f64 - before.text as f64, self.opaque as f64 - before.opaque as f64)

@@ -93,6 +93,10 @@ impl Health {
     /// Notes that a request could not be written as decided. Returns why no more decisions are made, if it was one too
     /// many.
     pub fn note_failure(&mut self, error: &WireError) -> Option<StopReason> {
+        // What a provider refuses depends on where a fold cuts, and the next one cuts elsewhere.
+        if matches!(error, WireError::Refused(_)) {
+            return None;
+        }
         self.failures += 1;
         if self.failures < MOST_FAILURES {
             return None;
@@ -155,6 +159,10 @@ mod tests {
         let fails = |health: &mut Health| health.note_failure(&WireError::OtherRequest).is_some();
         assert_eq!([fails(&mut health), fails(&mut health)], [false, false]);
         health.note_success();
+        let mut refused = Health::default();
+        for _ in 0..10 {
+            assert_eq!(refused.note_failure(&WireError::Refused("something")), None);
+        }
         assert_eq!([fails(&mut health), fails(&mut health), fails(&mut health)], [false, false, true]);
     }
 }

@@ -1,10 +1,13 @@
 //! Whether a client asks the model to summarise the conversation.
 
-use contexture::item::{Item, Role};
-use contexture::wire::{Request, read};
+use contexture::item::{Content, Role};
+use contexture::wire::{Request, Unit, read};
 
 /// How many messages at the end are looked at.
 const MAX_AFTER: usize = 8;
+
+/// How some clients write the angle brackets of a phrase in JSON.
+const ESCAPED: &str = "\\u003c";
 
 /// Phrases by which clients ask a model to summarise the conversation, each with the clients that use it. No new
 /// decisions are made for such a request.
@@ -13,7 +16,7 @@ const COMPACTION_WORDS: &[(&str, &str)] = &[
     ("Claude Code, of the newest messages", "Your task is to create a detailed summary of the RECENT portion of the"),
     ("Claude Code, of what came before", "Your task is to create a detailed summary of this conversation"),
     ("Anthropic's SDKs", "Write a continuation summary that will allow you (or another instance of yourself)"),
-    ("Codex", "You are performing a CONTEXT CHECKPOINT COMPACTION"),
+    ("Codex, Mistral Vibe", "You are performing a CONTEXT CHECKPOINT COMPACTION"),
     ("OpenCode until 1.17", "Provide a detailed prompt for continuing our conversation above"),
     ("OpenCode", "Create a new anchored summary from the conversation history"),
     ("OpenCode, again", "Here is the summary of the conversation before the <conversation> above"),
@@ -30,14 +33,18 @@ const COMPACTION_WORDS: &[(&str, &str)] = &[
     ("Cline", "Summarize this session for continuation. Be concise and factual."),
     ("Roo Code", "This summarization request is a SYSTEM OPERATION, not a user message"),
     ("Roo Code, Kilo Code", "Summarize the conversation so far, as described in the prompt instructions"),
+    ("Continue's CLI", "Please provide a concise summary of our conversation so far, capturing the key context"),
+    ("gptme", "produce a structured checkpoint before history is compacted"),
+    ("gptme, of a part", "an older part of a long conversation that no longer fits in a single summarization request"),
+    ("LangChain, deepagents", "extract the highest quality/most relevant context from the conversation history below"),
 ];
 
-/// The same in instructions, which are other ones then than in the rest of the conversation.
+/// Phrases that are in instructions only, which are other ones then than in the rest of the conversation.
 const INSTRUCTION_WORDS: &[(&str, &str)] = &[
     ("Claude Code, Roo Code", "You are a helpful AI assistant tasked with summarizing conversations"),
     ("Gemini CLI, Qwen Code", "distilling chat history into a structured XML"),
-    ("goose", "An llm context limit was reached when a user was in a working session with an agent"),
-    ("Roo Code, Kilo Code", "Your task is to create a detailed summary of the conversation so far"),
+    ("Strands Agents", "You are a conversation summarizer. Provide a concise summary of the conversation"),
+    ("aider", "*Briefly* summarize this partial conversation about programming"),
 ];
 
 fn has_any(words: &[(&str, &str)], text: &str) -> bool {
@@ -47,11 +54,6 @@ fn has_any(words: &[(&str, &str)], text: &str) -> bool {
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may
 /// be followed by reminders, and be beside an output. It is 0 if the request has nothing else.
 pub fn compaction(request: &Request<'_>) -> Option<usize> {
-    // Outputs of tools may contain the same words.
-    let is_asked = |item: &Item| {
-        let message = item.as_message().filter(|message| message.role != Role::Assistant);
-        message.is_some_and(|message| has_any(COMPACTION_WORDS, &message.text_cow()))
-    };
     let messages = request.messages();
     let last = messages.len().checked_sub(1)?;
     if request.asks_for_compaction() {
@@ -59,24 +61,37 @@ pub fn compaction(request: &Request<'_>) -> Option<usize> {
     }
     let units = |at: usize| read(request.format(), messages[at], None).unwrap_or_default();
     let is_of_model = |at: usize| units(at).first().is_some_and(|unit| unit.item.is_of_model());
-    let asks_at = |at: &usize| {
-        has_any(COMPACTION_WORDS, messages[*at].get()) && units(*at).iter().any(|unit| is_asked(&unit.item))
-    };
+    let asks_at = |at: &usize| may_ask(messages[*at].get()) && has_any(COMPACTION_WORDS, &said(&units(*at)));
     let lead = request.leading_instructions();
     if last <= lead {
         // A conversation of one message is no conversation, unless it is told in that message.
         let is_told = !request.has_tools() && (asks_at(&last) || is_instructed(request, lead));
         return is_told.then_some(0);
     }
-    // What is said after the newest response of the model.
-    let newest = (lead.max(1)..messages.len()).rev().take(MAX_AFTER).take_while(|at| !is_of_model(*at));
+    // What is said after the newest response of the model, which may be begun for it.
+    let end = if is_of_model(last) { last } else { messages.len() };
+    let newest = (lead.max(1)..end).rev().take(MAX_AFTER).take_while(|at| !is_of_model(*at));
     newest.filter(asks_at).last().or_else(|| is_instructed(request, lead).then_some(last))
+}
+
+/// Whether a message may ask for a summary, without reading it: it has the words, or may have them in another form.
+fn may_ask(message: &str) -> bool {
+    let has_blocks = || message.matches("\"text\":").nth(1).is_some();
+    has_any(COMPACTION_WORDS, message) || message.contains(ESCAPED) || has_blocks()
+}
+
+/// What a message says, all blocks in one. Outputs of tools are no part of it: they may contain the same words.
+fn said(units: &[Unit]) -> String {
+    let messages = units.iter().filter_map(|unit| unit.item.as_message());
+    let messages = messages.filter(|message| message.role != Role::Assistant);
+    messages.flat_map(|message| &message.content).filter_map(Content::as_text).collect()
 }
 
 /// Whether the instructions of a request are for a summary.
 fn is_instructed(request: &Request<'_>, lead: usize) -> bool {
     let leading = request.messages().iter().take(lead).map(|message| message.get());
-    request.others().into_iter().chain(leading).any(|text| has_any(INSTRUCTION_WORDS, text))
+    let is_asked = |text: &str| has_any(INSTRUCTION_WORDS, text) || has_any(COMPACTION_WORDS, text);
+    request.others().into_iter().chain(leading).any(is_asked)
 }
 
 #[cfg(test)]
@@ -140,12 +155,31 @@ mod tests {
                 check(format, usual, &[&prompt], true, None);
                 check(format, usual, &["Do it.", &prompt, "Yes."], true, None);
                 check(format, usual, &["Do it.", "Done.", &prompt, "I do that.", "Thank you."], true, None);
+                // The client begins the response for the model.
+                check(format, usual, &["Do it.", "Done.", &prompt, "<summary>"], true, Some(2));
+                check(format, &prompt, &["Do it.", "Done.", "Go on with that."], true, Some(2));
             }
             for (_, words) in INSTRUCTION_WORDS {
                 let instructions = format!("Before it. {words}, and after it.");
                 check(format, &instructions, &["Do it.", "Done.", "Go on with that."], true, Some(2));
                 check(format, &instructions, &["All that was said: nothing."], false, Some(0));
             }
+            let split = ["Your task is to create a det", "ailed summary of the conversation so far"];
+            let body = request(format, "", &["Do it.", "Done.", "A|B"], true);
+            let block = |text: &str| match format {
+                Format::Gemini => format!(r#"{{"text":"{text}"}}"#),
+                Format::Responses => format!(r#"{{"type":"input_text","text":"{text}"}}"#),
+                Format::Messages | Format::Chat => format!(r#"{{"type":"text","text":"{text}"}}"#),
+            };
+            let blocks = split.map(block).join(",");
+            let body = match format {
+                Format::Gemini => body.replace(&block("A|B"), &blocks),
+                _ => body.replace(r#""A|B""#, &format!("[{blocks}]")),
+            };
+            assert!(compaction(&Request::parse(format, &body).unwrap()).is_some(), "{body}");
+            let escaped = request(format, "", &["Do it.", "Done.", "Write the <state_snapshot>."], true);
+            let escaped = escaped.replace('<', "\\u003c").replace('>', "\\u003e");
+            assert!(compaction(&Request::parse(format, &escaped).unwrap()).is_some(), "{escaped}");
             check(format, "You are a coding agent.", &["Do it.", "Done.", "Sum up what you did."], true, None);
         }
     }

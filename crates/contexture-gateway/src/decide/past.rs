@@ -4,6 +4,7 @@ use contexture::wire::{Format, Plan, Request, read};
 
 use super::text_bytes::text_bytes;
 use crate::account::bill::Rewritten;
+use crate::account::growth::BodyBytes;
 use crate::find::index::FoundConversation;
 use crate::simulate::cache::LOOK_BACK;
 
@@ -12,15 +13,15 @@ pub fn rewritten(request: &Request<'_>, found: &FoundConversation, plan: &Plan) 
     let first = *found.rewritten.first()?;
     let sent = found.rewritten.iter().find(|message| plan.shows(**message));
     Some(Rewritten {
-        same_bytes: bytes_before(request, if is_found(request, first) { first } else { 0 }),
-        sent_same_bytes: sent.map(|sent| bytes_before(request, *sent)),
+        same: bytes_before(request, if is_found(request, first) { first } else { 0 }),
+        sent_same: sent.map(|sent| bytes_before(request, *sent)),
     })
 }
 
-/// Bytes of text of a request before a message, with everything that is no message.
-fn bytes_before(request: &Request<'_>, message: usize) -> u64 {
-    let later = request.messages().iter().skip(message).map(|message| text_bytes(message.get().as_bytes()).text);
-    text_bytes(request.body().as_bytes()).text.saturating_sub(later.sum())
+/// Bytes of a request before a message, with everything that is no message.
+fn bytes_before(request: &Request<'_>, message: usize) -> BodyBytes {
+    let later = request.messages().iter().skip(message).map(|message| text_bytes(message.get().as_bytes()));
+    later.fold(text_bytes(request.body().as_bytes()), |bytes, message| bytes.without(&message))
 }
 
 /// Whether the provider searches as far back as the message before this one. Without marks, whatever prefix is the same is

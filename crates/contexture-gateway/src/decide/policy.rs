@@ -27,9 +27,6 @@ const LEAST_BYTES_PER_TOKEN: f64 = 3.0;
 /// The smallest budget.
 pub(crate) const LEAST_BUDGET: u64 = 4_000;
 
-/// How far the bill may exceed that of pass-through before only the hard limit makes folds.
-const MOST_EXCESS: f64 = 0.10;
-
 /// The policy for a request, of which `head` tokens cannot be folded.
 pub fn policy(
     options: &Options,
@@ -57,10 +54,8 @@ pub fn policy_within(
     let most = if requested.known.window.is_guess() { u64::MAX } else { limit };
     let total = (asked.map_or(limit, |budget| budget.min(most)) as f64 / account.ratio()) as u64;
     let budget = total.saturating_sub(head).max(LEAST_BUDGET);
-    let when = if account.is_dearer(MOST_EXCESS) { FoldWhen::Forced } else { FoldWhen::Pays };
-    let policy = Policy::new(budget).with_prices(requested.prices).when(when);
-    // What is forced then should last.
-    if account.is_dearer(0.0) { policy.lean() } else { policy }
+    let (billed, passed_through) = account.bills();
+    Policy::new(budget).with_prices(requested.prices).after_bill(billed, passed_through)
 }
 
 /// The most tokens that a request may have for its model: above that, the provider refuses it.

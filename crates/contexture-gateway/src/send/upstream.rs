@@ -22,6 +22,9 @@ pub const GOOGLE: &str = "https://generativelanguage.googleapis.com";
 /// The address of Vertex AI where no region is named.
 const VERTEX: &str = "https://aiplatform.googleapis.com";
 
+/// The address of Code Assist, for clients with a Google login.
+const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
+
 /// The addresses to which a gateway forwards requests.
 ///
 /// For a client configured with `{gateway}/anthropic`, `{gateway}/openai` or `{gateway}/google`, the rest of the path is
@@ -105,6 +108,7 @@ impl Upstreams {
         match region_of(path).filter(|_| self.google == GOOGLE && path.contains("/publishers/google/")) {
             Some(region) => vertex_in(region),
             None if self.google == GOOGLE && path.contains("/publishers/google/") => Cow::Borrowed(VERTEX),
+            None if self.google == GOOGLE && path.starts_with("/v1internal") => Cow::Borrowed(CODE_ASSIST),
             None => Cow::Borrowed(&self.google),
         }
     }
@@ -144,7 +148,9 @@ impl Upstreams {
             Some((Looks::OpenAi, rest)) => azure(self.openai_for(format), path, rest),
             Some((Looks::Google, rest)) => (self.google_for(rest), rest),
             None if is_anthropic => (self.anthropic_for(path), path),
-            None if is_google || path.contains("/publishers/google/") => (self.google_for(path), path),
+            None if is_google || path.contains("/publishers/google/") || path.starts_with("/v1internal") => {
+                (self.google_for(path), path)
+            }
             None => (Cow::Borrowed(self.openai_for(format)), path),
         };
         // The client adds `/v1` itself, but the address may already end in it.
@@ -304,6 +310,13 @@ mod tests {
         check(&format!("/google{stream}"), None, (&format!("{home}{stream}"), Some("gemini-2.5-pro"), false));
         let count = "/v1beta/models/gemini-2.5-pro:countTokens";
         check(count, None, (&format!("{home}{count}"), Some("gemini-2.5-pro"), true));
+        let assist = "/v1internal:streamGenerateContent";
+        for path in [assist.to_owned(), format!("/google{assist}")] {
+            check(&path, None, (&format!("cloudcode-pa.googleapis.com{assist}"), None, false));
+        }
+        let loaded = "/google/v1internal:loadCodeAssist";
+        check(loaded, None, ("cloudcode-pa.googleapis.com/v1internal:loadCodeAssist", None, false));
+        check("/v1internal:countTokens", None, ("cloudcode-pa.googleapis.com/v1internal:countTokens", None, true));
         check("/v1beta/models", Some(Looks::Google), (&format!("{home}/v1beta/models"), None, false));
         let vertex = |region: &str| {
             format!("/v1beta1/projects/p/locations/{region}/publishers/google/models/gemini-3-pro:generateContent")

@@ -87,7 +87,11 @@ impl Cache {
     pub fn serve(&mut self, format: Format, body: &str, now_ms: u64) -> Took {
         // A body that is not JSON is never cached.
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let blocks = chain(blocks_of(format, &body), self.counting);
+        let mut blocks = chain(blocks_of(format, &body), self.counting);
+        // A request may leave the mark at its end to the provider.
+        if let Some(last) = blocks.last_mut().filter(|_| body["cache_control"].is_object()) {
+            last.is_marked = true;
+        }
         match format {
             Format::Messages => self.marked(&blocks, now_ms),
             _ => self.automatic(&blocks, now_ms),

@@ -89,7 +89,11 @@ fn messages(body: &Value) -> Result<(), String> {
         ends(model, turns.last())?;
     }
     pairs(&turns)?;
+    server_results(&turns)?;
     thinking(&turns)?;
+    if body["thinking"]["type"] == "enabled" {
+        begins(&turns)?;
+    }
     marks(body)
 }
 
@@ -207,6 +211,46 @@ fn thinking(turns: &[Turn]) -> Result<(), String> {
     }
 }
 
+/// With a budget for thinking, the final turn of the model begins with it; results do not end a turn. Reported with
+/// <https://github.com/BerriAI/litellm/issues/9020>.
+fn begins(turns: &[Turn]) -> Result<(), String> {
+    let mut first: Option<&Turn> = None;
+    for turn in turns {
+        match turn.role.as_str() {
+            "assistant" => first = first.or(Some(turn)),
+            _ if turn.blocks.iter().any(|block| block["type"] == "tool_result") => {}
+            _ => first = None,
+        }
+    }
+    let kind = first.and_then(|turn| turn.blocks.first()).map(|block| &block["type"]);
+    match kind.is_some_and(|kind| kind != "thinking" && kind != "redacted_thinking") {
+        true => Err(format!(
+            "Expected `thinking` or `redacted_thinking`, but found {}. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+            kind.unwrap_or(&Value::Null)
+        )),
+        false => Ok(()),
+    }
+}
+
+/// What a tool of the provider's own found is after the call of it. Reported with
+/// <https://github.com/anthropics/claude-code/issues/64383>.
+fn server_results(turns: &[Turn]) -> Result<(), String> {
+    for (at, turn) in turns.iter().enumerate() {
+        for (n, block) in turn.blocks.iter().enumerate() {
+            let kind = block["type"].as_str().unwrap_or_default();
+            let is_call = |before: &&Value| before["type"].as_str().is_some_and(|kind| kind.ends_with("_tool_use"));
+            let mut calls = turn.blocks[..n].iter().filter(is_call);
+            if kind.ends_with("_tool_result") && !calls.any(|call| call["id"] == block["tool_use_id"]) {
+                return Err(format!(
+                    "messages.{at}: unexpected `tool_use_id` found in `{kind}` blocks: {}. Each `{kind}` block must have a corresponding `server_tool_use` block before it.",
+                    block["tool_use_id"]
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Cache marks, in the order of the provider: tools, system, messages.
 fn marks(body: &Value) -> Result<(), String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -215,8 +259,10 @@ fn marks(body: &Value) -> Result<(), String> {
     blocks.extend(list(&body["messages"]).iter().flat_map(|message| list(&message["content"])));
     let marked: Vec<&Value> =
         blocks.iter().filter(|block| block.get("cache_control").is_some_and(|mark| !mark.is_null())).collect();
-    if marked.len() > 4 {
-        return Err(format!("A maximum of 4 blocks with cache_control may be provided. Found {}.", marked.len()));
+    // The mark that a request leaves to the provider takes one of the four.
+    let count = marked.len() + usize::from(body["cache_control"].is_object());
+    if count > 4 {
+        return Err(format!("A maximum of 4 blocks with cache_control may be provided. Found {count}."));
     }
     if marked.iter().any(|block| block["type"] == "thinking" || block["type"] == "redacted_thinking") {
         return Err("cache_control: Extra inputs are not permitted on thinking blocks".into());
@@ -250,6 +296,11 @@ fn chat(body: &Value) -> Result<(), String> {
             return Err(unanswered(&open));
         }
         let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        if message["tool_calls"] == json!([]) {
+            return Err(format!(
+                "Invalid 'messages[{at}].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead."
+            ));
+        }
         let is_empty = message["content"].is_null() || message["content"].as_array().is_some_and(Vec::is_empty);
         let has_other = !calls.is_empty() || !message["function_call"].is_null() || !message["refusal"].is_null();
         if is_empty && !(role == "assistant" && has_other) {
@@ -267,11 +318,13 @@ fn unanswered(open: &HashSet<String>) -> String {
 }
 
 /// Items that others answer, and what they are answered by.
-const CALLS: [(&str, &str); 4] = [
+const CALLS: [(&str, &str); 6] = [
     ("function_call", "function_call_output"),
     ("custom_tool_call", "custom_tool_call_output"),
     ("local_shell_call", "local_shell_call_output"),
     ("shell_call", "shell_call_output"),
+    ("apply_patch_call", "apply_patch_call_output"),
+    ("computer_call", "computer_call_output"),
 ];
 
 fn responses(body: &Value) -> Result<(), String> {
@@ -313,7 +366,13 @@ fn responses(body: &Value) -> Result<(), String> {
             }
         }
         if item["type"].is_null() || item["type"] == "message" {
-            let start = if item["role"] == "assistant" { "output_" } else { "input_" };
+            let role = item["role"].as_str().unwrap_or_default();
+            if !["developer", "system", "user", "assistant"].contains(&role) {
+                return Err(format!(
+                    "Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
+                ));
+            }
+            let start = if role == "assistant" { "output_" } else { "input_" };
             let parts = item["content"].as_array().cloned().unwrap_or_default();
             let kinds = parts.iter().filter_map(|part| part["type"].as_str()).filter(|kind| *kind != "refusal");
             if let Some(kind) = kinds.into_iter().find(|kind| !kind.starts_with(start)) {

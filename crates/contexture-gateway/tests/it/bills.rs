@@ -84,15 +84,32 @@ fn shared_tokens(before: &str, now: &str) -> u64 {
     before.iter().zip(&now).take_while(|(one, two)| one == two).map(|(one, _)| one.len() as u64 / 4).sum()
 }
 
+/// The request of a client that leaves the mark at the end to the provider.
+/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>
+fn automatic(body: &str) -> String {
+    let mut body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let messages = body["messages"].as_array_mut().into_iter().flatten();
+    for block in messages.flat_map(|message| message["content"].as_array_mut().into_iter().flatten()) {
+        block.as_object_mut().unwrap().remove("cache_control");
+    }
+    body["cache_control"] = serde_json::json!({"type": "ephemeral"});
+    body.to_string()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_fold_leaves_standing_is_read_from_the_cache() {
+    check_standing(str::to_owned).await;
+    check_standing(automatic).await;
+}
+
+async fn check_standing(written: fn(&str) -> String) {
     let provider = Provider::start().await;
     let gateway = provider.gateway(small()).await;
     let mut agent = long(Format::Messages, 32);
     agent.has_reminders = true;
     let (mut before, mut read, mut stood, mut folds) = (String::new(), 0, 0, 0);
     for at in agent.requests() {
-        let (status, answer) = post(&gateway, agent.format, agent.request(at, false)).await;
+        let (status, answer) = post(&gateway, agent.format, written(&agent.request(at, false))).await;
         assert_eq!(status, 200, "{answer}");
         let got = provider.last();
         let has_moved =

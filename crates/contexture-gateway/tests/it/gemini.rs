@@ -55,6 +55,46 @@ async fn a_count_is_of_what_would_be_sent_in_both_forms() {
     }
 }
 
+/// Gemini CLI with a Google login: its requests have Gemini's format inside another object.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_code_assist_are_folded_inside_what_is_around_them() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Gemini, 12);
+    let client = reqwest::Client::new();
+    let requests = agent.requests();
+    let send = |method: &str, body: String| {
+        let url = format!("{}/google/v1internal:{method}", gateway.url());
+        client.post(url).header("authorization", "Bearer made-up-token-4711").body(body).send()
+    };
+    let around = |inner: &str| {
+        let (before, after) =
+            (r#"{"model":"gemini-3.1-pro-preview","project":"p", "user_prompt_id":"u","request": "#, "}");
+        format!("{before}{inner}{after}")
+    };
+    let loaded = send("loadCodeAssist", json!({"metadata": {}}).to_string()).await.unwrap();
+    assert_eq!((loaded.status().as_u16(), provider.last().path.as_str()), (200, "/v1internal:loadCodeAssist"));
+    for at in &requests {
+        let came = around(&agent.request(*at, false));
+        let answer = send("streamGenerateContent?alt=sse", came.clone()).await.unwrap();
+        assert_eq!(answer.status().as_u16(), 200);
+        let sent = provider.last();
+        assert_eq!(sent.path, "/v1internal:streamGenerateContent?alt=sse");
+        assert_eq!(sent.headers["authorization"], "Bearer made-up-token-4711");
+        let start = r#"{"model":"gemini-3.1-pro-preview","project":"p", "user_prompt_id":"u","request": {"#;
+        assert!(sent.body.starts_with(start), "{}", &sent.body[..200]);
+        assert!(sent.body.len() <= came.len());
+    }
+    assert_eq!(provider.refused(), Vec::<String>::new());
+    let records = records(&gateway, requests.len() + 1).await;
+    assert!(records.iter().any(|record| record.decided.iter().any(|note| note.is_fold())));
+    let billed = records.iter().filter(|record| record.bill.is_some_and(|bill| bill.sent > 0)).count();
+    assert_eq!(billed, requests.len(), "what it took is read inside another object too");
+    assert!(records[1..].iter().all(|record| record.model == "gemini-3.1-pro-preview"), "{records:?}");
+    let all = around(&agent.request(requests[requests.len() - 1], false)).len();
+    assert!(provider.last().body.len() < all / 2, "{} of {all}", provider.last().body.len());
+}
+
 /// An agent that masks its old outputs goes on in a branch, and no fold shows what it took away.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_client_has_masked_is_not_shown_as_known() {

@@ -9,11 +9,8 @@ use super::agent::{Agent, Step};
 use super::played::{digests, long, records, small};
 use super::provider::{Provider, post};
 
-/// How far the account may be off: what the provider counts for all that is left of a changed past is an estimate, and
-/// encrypted reasoning says little of its tokens: 2.3 % were measured in responses.
-fn most_off(format: Format) -> f64 {
-    if format == Format::Responses { 0.03 } else { 0.02 }
-}
+/// How far the account may be off: what the provider counts for all that is left of a changed past is an estimate.
+const OFF: f64 = 0.02;
 
 /// How a client takes outputs away.
 #[derive(Clone, Copy)]
@@ -117,11 +114,7 @@ async fn a_client_that_masks_its_outputs_never_pays_more() {
             assert!(billed <= passed, "{name}: {billed} is more than {passed}");
             assert!((receipt.billed - billed).abs() < 1.0, "{name}: {billed}, the receipt says {}", receipt.billed);
             let off = (receipt.passed_through - passed).abs() / passed;
-            assert!(
-                off < most_off(format),
-                "{name}: pass-through is {passed}, the receipt says {}",
-                receipt.passed_through
-            );
+            assert!(off < OFF, "{name}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
         }
     }
 }
@@ -179,6 +172,8 @@ async fn masks_before_and_after_a_restart_keep_one_conversation() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_account_of_a_client_that_goes_back_is_right() {
     for format in Format::ALL {
+        // 2.1 % were measured in responses, and it is not known why.
+        let most_off = if format == Format::Responses { 0.03 } else { OFF };
         let provider = Provider::start().await;
         let gateway = provider.gateway(small()).await;
         let mut through = Cache::with_life(300_000);
@@ -201,10 +196,6 @@ async fn the_account_of_a_client_that_goes_back_is_right() {
         let receipt = Receipt::of(&records(&gateway, sent).await);
         println!("{format:?}: billed {billed:.0} of {passed:.0}, said {:.0}", receipt.passed_through);
         let off = (receipt.passed_through - passed).abs() / passed;
-        assert!(
-            off < most_off(format),
-            "{format:?}: pass-through is {passed}, the receipt says {}",
-            receipt.passed_through
-        );
+        assert!(off < most_off, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
     }
 }

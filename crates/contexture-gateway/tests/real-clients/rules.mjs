@@ -65,8 +65,30 @@ function* messages(body) {
   const newest = turns.findLast(({ role }) => role === "assistant");
   if (newest?.blocks.some(isThought) && !isThought(newest.blocks[0])) yield "`thinking` blocks in the latest assistant message cannot be modified";
   for (const { role, blocks } of turns) if (role === "assistant" && blocks.length > 0 && isThought(blocks.at(-1))) yield "The final block in an assistant message cannot be `thinking`.";
+  yield* serverResults(turns);
+  if (body.thinking?.type === "enabled") yield* begins(turns);
   yield* marks(body);
   yield* bound(body);
+}
+
+// With a budget for thinking, the final turn of the model begins with it; results do not end a turn.
+function* begins(turns) {
+  let first = null;
+  for (const turn of turns) {
+    if (turn.role === "assistant") first ??= turn;
+    else if (!turn.blocks.some(({ type }) => type === "tool_result")) first = null;
+  }
+  if (first && !isThought(first.blocks[0])) yield "Expected `thinking` or `redacted_thinking`. When `thinking` is enabled, a final `assistant` message must start with a thinking block";
+}
+
+function* serverResults(turns) {
+  for (const { blocks } of turns) {
+    for (const [n, block] of blocks.entries()) {
+      if (!block.type?.endsWith("_tool_result")) continue;
+      const isCall = ({ type, id }) => type?.endsWith("_tool_use") && id === block.tool_use_id;
+      if (!blocks.slice(0, n).some(isCall)) yield `unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.tool_use_id}`;
+    }
+  }
 }
 
 function* pairs(turns) {
@@ -90,7 +112,8 @@ function* pairs(turns) {
 function* marks(body) {
   const blocks = [...list(body.tools), ...list(body.system), ...body.messages.flatMap(({ content }) => list(content))];
   const marked = blocks.filter((block) => block.cache_control);
-  if (marked.length > 4) yield `A maximum of 4 blocks with cache_control may be provided. Found ${marked.length}.`;
+  const count = marked.length + (body.cache_control ? 1 : 0);
+  if (count > 4) yield `A maximum of 4 blocks with cache_control may be provided. Found ${count}.`;
   const lives = marked.map((block) => block.cache_control.ttl ?? "5m");
   if (lives.lastIndexOf("1h") > lives.indexOf("5m") && lives.includes("5m")) yield "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block";
 }
@@ -107,6 +130,7 @@ function* chat(body) {
       open.clear();
     }
     const calls = list(message.tool_calls);
+    if (message.tool_calls && calls.length === 0) yield `Invalid 'messages[${at}].tool_calls': empty array.`;
     const isEmpty = message.content == null || (Array.isArray(message.content) && message.content.length === 0);
     if (isEmpty && !(message.role === "assistant" && (calls.length > 0 || message.function_call || message.refusal))) yield `Invalid value for 'content': expected a string, got null. messages[${at}]`;
     for (const call of calls) open.add(call.id);
@@ -133,6 +157,7 @@ function* responses(body) {
       if (!(next && (next.role === "assistant" || /_call$|^compaction/.test(next.type ?? "")))) yield `Item '${item.id}' of type 'reasoning' was provided without its required following item.`;
     }
     if (item.type === "message" || (!item.type && item.role)) {
+      if (!["developer", "system", "user", "assistant"].includes(item.role)) yield `Invalid value: '${item.role}'.`;
       const start = item.role === "assistant" ? "output_" : "input_";
       for (const part of list(item.content)) if (part.type !== "refusal" && !String(part.type).startsWith(start)) yield `Invalid value: '${part.type}' in input[${at}].`;
     }

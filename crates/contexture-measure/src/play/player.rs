@@ -145,8 +145,15 @@ impl<I: Iterator<Item = Record>> Player<I> {
         self.taken += 1;
         self.items_of.push(1);
         self.system.push(record);
+        self.folder.set_policy(self.next_policy());
+    }
+
+    /// The policy for the next request, as a gateway has it: the system messages take their part of the budget, and
+    /// folds depend on whether the bill is above that of pass-through.
+    fn next_policy(&self) -> Policy {
         let left = self.policy.budget.saturating_sub(self.system.tokens()).max(1);
-        self.folder.set_policy(self.policy.clone().with_budget(left));
+        let account = self.folder.account();
+        self.policy.clone().with_budget(left).after_bill(account.billed, account.passed_through)
     }
 
     fn push(&mut self, record: Record) {
@@ -160,6 +167,7 @@ impl<I: Iterator<Item = Record>> Player<I> {
 
     fn ask(&mut self) -> ReplayStep {
         let is_cold = self.pauses.has_expired();
+        self.folder.set_policy(self.next_policy());
         if is_cold {
             self.folder.cache_is_cold();
         }

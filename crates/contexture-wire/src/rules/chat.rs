@@ -17,6 +17,8 @@ struct Said<'a> {
     has_content: bool,
     /// The ids of its calls.
     calls: Vec<Cow<'a, str>>,
+    /// Whether it has a list for calls.
+    lists_calls: bool,
     /// Whether it has calls of the older form, which have no ids.
     has_function_call: bool,
     /// The call that it answers.
@@ -29,6 +31,10 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
     rules(Format::Chat, model).find_map(|rule| match rule.check {
         Check::Content(_) => {
             let is_wrong = |said: &Said<'_>| !said.has_content && said.calls.is_empty() && !said.has_function_call;
+            said.iter().position(is_wrong).and_then(|message| at(rule, message))
+        }
+        Check::CallsNotEmpty => {
+            let is_wrong = |said: &Said<'_>| said.lists_calls && said.calls.is_empty();
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
         Check::CallsAnswered | Check::OutputsAsked => pairs_broken(rule, &said),
@@ -54,7 +60,8 @@ fn said(raw: &RawValue) -> Option<Said<'_>> {
     // Refusals and voices are contents too.
     let has_content = has_content || is_there("refusal") || is_there("audio");
     let answers = if role == "tool" { fields.text("tool_call_id") } else { None };
-    Some(Said { has_content, calls, has_function_call: is_there("function_call"), answers, role })
+    let lists_calls = is_there("tool_calls");
+    Some(Said { has_content, calls, lists_calls, has_function_call: is_there("function_call"), answers, role })
 }
 
 fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {

@@ -59,7 +59,9 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<B
         }
         Check::LongMarksFirst => long_marks_broken(rule, request, &said),
         Check::CallsAnswered | Check::OutputsAsked | Check::OutputsFirst => pairs_broken(rule, &said),
+        Check::ServerOutputsAsked => server_results_broken(rule, &said),
         Check::ReasoningFirst => thinking_first_broken(rule, &said),
+        Check::ReasoningBegins => turn_broken(rule, request, &said),
         Check::UniqueIds => ids_broken(rule, &said),
         Check::EndOfText => end_broken(rule, &said),
         Check::Text | Check::Signed | Check::Unmarked(_) | Check::UnmarkedEmpty | Check::ReasoningLast => {
@@ -183,6 +185,40 @@ fn thinking_first_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broke
     let (message, _, blocks) = joined.iter().rev().find(|(_, role, _)| *role == "assistant")?;
     let thinks = blocks.iter().any(|block| block.is_thinking());
     (thinks && !blocks[0].is_thinking()).then_some(Broken { rule, at: Some(*message) })
+}
+
+/// With a budget, the model thinks at the start of its turn, and a turn goes on through results. What a turn before the
+/// newest begins with is not looked at, nor what a model begins with that decides itself when to think.
+fn turn_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_>]) -> Option<Broken> {
+    let thinking = request.field("thinking").and_then(|raw| Fields::parse(raw.get()).ok())?;
+    if thinking.text("type")? != "enabled" {
+        return None;
+    }
+    let joined = joined(said);
+    let is_asked = |(_, role, blocks): &(usize, &str, Vec<&Block<'_>>)| {
+        *role == "user" && !blocks.iter().any(|block| block.is_result())
+    };
+    let (message, _, blocks) = joined.get(joined.iter().rposition(is_asked)? + 1)?;
+    (!blocks.first().is_some_and(|block| block.is_thinking())).then_some(Broken { rule, at: Some(*message) })
+}
+
+/// Both are in one turn of the model.
+fn server_results_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+    for (message, _, blocks) in joined(said) {
+        let mut asked = HashSet::new();
+        for block in blocks {
+            match &*block.kind {
+                "server_tool_use" | "mcp_tool_use" => asked.extend(block.fields.text("id")),
+                kind => {
+                    let is_asked = block.fields.text("tool_use_id").is_none_or(|id| asked.contains(&id));
+                    if kind.ends_with("_tool_result") && !is_asked {
+                        return at(rule, message);
+                    }
+                }
+            }
+        }
+    }
+    None
 }
 
 fn ids_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {

@@ -54,6 +54,10 @@ pub enum Check {
     CallsAnswered,
     /// An output answers a call of the message directly before it.
     OutputsAsked,
+    /// The output of a tool that the provider runs itself comes after its call.
+    ServerOutputsAsked,
+    /// A list of calls has some.
+    CallsNotEmpty,
     /// Outputs come before everything else of their message.
     OutputsFirst,
     /// No two calls, or items, have the same id.
@@ -64,6 +68,8 @@ pub enum Check {
     ReasoningFirst,
     /// A message of the model does not end with reasoning.
     ReasoningLast,
+    /// With a budget for reasoning, the turn of the model that a request goes on with begins with reasoning.
+    ReasoningBegins,
     /// Reasoning is followed by what it led to.
     ReasoningFollowed,
     /// There are at most so many cache marks.

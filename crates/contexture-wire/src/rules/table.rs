@@ -10,6 +10,7 @@ const ANTHROPIC: &str = "https://platform.claude.com/docs/en/api/messages";
 const ANTHROPIC_TOOLS: &str = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use";
 const ANTHROPIC_SYSTEM: &str = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages";
 const ANTHROPIC_THINKING: &str = "https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting";
+const ANTHROPIC_TURNS: &str = "https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows";
 const ANTHROPIC_CACHE: &str = "https://platform.claude.com/docs/en/build-with-claude/prompt-caching";
 const OPENAI_CHAT: &str = "https://developers.openai.com/api/reference/resources/chat";
 const OPENAI_TOOLS: &str = "https://developers.openai.com/api/docs/guides/function-calling";
@@ -130,6 +131,13 @@ pub const TABLE: &[Rule] = &[
         "a result after other content of its message",
         ANTHROPIC_TOOLS,
     ),
+    rule(
+        "server-results-asked",
+        Messages,
+        Check::ServerOutputsAsked,
+        "a result of a tool of the provider's own without its call before it",
+        ANTHROPIC_TOOLS,
+    ),
     rule("unique-calls", Messages, Check::UniqueIds, "two calls with the same id", ANTHROPIC_TOOLS),
     rule("thinking-signed", Messages, Check::Signed, "thinking without its signature", ANTHROPIC_THINKING),
     rule(
@@ -145,6 +153,13 @@ pub const TABLE: &[Rule] = &[
         Check::ReasoningLast,
         "thinking at the end of a message of the model",
         ANTHROPIC_THINKING,
+    ),
+    rule(
+        "thinking-begins-turn",
+        Messages,
+        Check::ReasoningBegins,
+        "a turn of the model that goes on with results and does not begin with thinking, if thinking has a budget",
+        ANTHROPIC_TURNS,
     ),
     rule(
         "thinking-unchanged",
@@ -195,6 +210,7 @@ pub const TABLE: &[Rule] = &[
         "a message without content, unless it is of the model and has calls",
         OPENAI_CHAT,
     ),
+    rule("calls-not-empty", Chat, Check::CallsNotEmpty, "a list of calls that has none", OPENAI_CHAT),
     rule(
         "calls-answered",
         Chat,

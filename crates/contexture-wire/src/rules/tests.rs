@@ -107,6 +107,48 @@ fn texts_thoughts_and_marks_of_anthropic() {
 }
 
 #[test]
+fn a_turn_begins_with_thinking_where_it_has_a_budget() {
+    let thought = json!({"type": "thinking", "thinking": "x", "signature": "s"});
+    let thinks = |id: &str| {
+        let call = json!({"type": "tool_use", "id": id, "name": "t", "input": {}});
+        json!({"role": "assistant", "content": [thought, call]})
+    };
+    let found = |kind: &str, messages: Value| {
+        let body = json!({"model": "m", "messages": messages, "thinking": {"type": kind, "budget_tokens": 2000}});
+        broken(Format::Messages, &body.to_string()).map(|broken| (broken.rule.id, broken.at))
+    };
+    let wrong = Some(("thinking-begins-turn", Some(1)));
+    let bare = json!([user("a"), calls(&["1"]), results(&["1"])]);
+    assert_eq!(found("enabled", bare.clone()), wrong);
+    assert_eq!(found("adaptive", bare.clone()), None);
+    assert_eq!(found("disabled", bare), None);
+    // A turn is one as long as results are returned.
+    assert_eq!(
+        found("enabled", json!([user("a"), thinks("1"), results(&["1"]), calls(&["2"]), results(&["2"])])),
+        None
+    );
+    assert_eq!(
+        found("enabled", json!([user("a"), calls(&["1"]), results(&["1"]), thinks("2"), results(&["2"])])),
+        wrong
+    );
+    assert_eq!(found("enabled", json!([user("a"), calls(&["1"]), results(&["1"]), model("b"), user("c")])), None);
+    check(Format::Messages, json!([user("a"), calls(&["1"]), results(&["1"])]), None);
+}
+
+#[test]
+fn results_of_the_provider_s_own_tools_follow_their_calls() {
+    let check = |messages: Value, expected| check(Format::Messages, messages, expected);
+    let asked = json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s1", "content": []});
+    let said = |blocks: Value| json!({"role": "assistant", "content": blocks});
+    check(json!([user("a"), said(json!([asked, found])), user("b")]), None);
+    check(json!([user("a"), said(json!([asked])), said(json!([found])), user("b")]), None);
+    let wrong = Some(("server-results-asked", Some(1)));
+    check(json!([user("a"), said(json!([found])), user("b")]), wrong);
+    check(json!([user("a"), said(json!([found, asked])), user("b")]), wrong);
+}
+
+#[test]
 fn newer_models_do_not_go_on_with_a_text() {
     check_for("claude-sonnet-4-5", Format::Messages, json!([user("a"), model("b")]), None);
     let expected = Some(("last-is-not-assistant", Some(1)));
@@ -132,6 +174,8 @@ fn calls_and_outputs_of_chat_completions_are_pairs() {
     check(json!([user("a"), tool("1")]), Some(("outputs-asked", Some(1))));
     check(json!([user("a"), asks(&["1"]), tool("1"), user("b"), tool("1")]), Some(("outputs-asked", Some(4))));
     check(json!([user("a"), {"role": "assistant", "content": null}]), Some(("content", Some(1))));
+    let none = json!({"role": "assistant", "content": "x", "tool_calls": []});
+    check(json!([user("a"), none, user("b")]), Some(("calls-not-empty", Some(1))));
     check(json!([{"role": "robot", "content": "x"}]), Some(("roles", Some(0))));
 }
 

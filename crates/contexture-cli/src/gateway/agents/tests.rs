@@ -186,8 +186,10 @@ fn what_would_not_reach_the_gateway_is_refused() {
         check_refused("claude", &[], &[(name, "1")], &[], name);
     }
     check("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "0")], ("", ""));
-    let login = r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#;
-    check_refused("gemini", &[("home/.gemini/settings.json", login)], &[], &[], "oauth-personal");
+    let auth = |kind: &str| format!(r#"{{"security":{{"auth":{{"selectedType":"{kind}"}}}}}}"#);
+    check("gemini", &[("home/.gemini/settings.json", auth("oauth-personal").as_str())], &[], ("", ""));
+    check_refused("gemini", &[("home/.gemini/settings.json", auth("cloud-shell").as_str())], &[], &[], "cloud-shell");
+    check_refused("gemini", &[], &[("CODE_ASSIST_ENDPOINT", "https://assist.example")], &[], "CODE_ASSIST_ENDPOINT");
     check("gemini", &[], &[], ("", ""));
     check("grok", &[], &[], ("", "https://api.x.ai/v1"));
     check_refused("gptme", &[], &[], &["-m", "openrouter/x"], "openrouter/x");
