@@ -16,7 +16,8 @@ const MODIFIED: &[(&str, &str)] = &[
 /// The files of which a text of a harness says that someone else changed them.
 pub(crate) fn modified(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    for (before, after) in MODIFIED {
+    // Most texts say none of it, which is found out much faster than where it is.
+    for (before, after) in MODIFIED.iter().filter(|(_, after)| text.contains(after)) {
         for (at, _) in text.match_indices(after) {
             let line = text[..at].rsplit('\n').next().unwrap_or_default();
             let Some((_, path)) = line.rsplit_once(before) else { continue };
@@ -102,8 +103,8 @@ fn of_tagged(text: &str) -> Vec<Observation> {
         let lower = line.to_lowercase();
         let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-        let is_told = !modified(line).is_empty();
-        let says = !is_told && (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"]));
+        let says =
+            (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"])) && modified(line).is_empty();
         let is_listed = is_list && line.trim_start().starts_with(['-', '*', '/']);
         if says || is_listed {
             told.extend(named_places(line).map(|place| doubted(place.path, SOMEONE)));
