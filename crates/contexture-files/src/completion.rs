@@ -65,7 +65,8 @@ fn by_row(tool: &str, text: &str) -> Option<Verdict> {
     let is_blank = |line: &&str| line.trim().is_empty();
     let rest = without_remarks(rest);
     let line = rest.lines().find(|line| !is_blank(line)).filter(|_| !rest.starts_with('\n')).unwrap_or_default();
-    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&rest.to_lowercase()), phrase));
+    let words = words_of(&rest.to_lowercase());
+    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words, phrase));
     Some(if is_plain(line) && !differs { Verdict::Done } else { Verdict::Doubtful })
 }
 
@@ -140,12 +141,14 @@ fn verdict(text: &str) -> Verdict {
     let text = untagged(text);
     let words = words_of(first_line(text));
     let has = |list: &[&str]| list.iter().any(|phrase| has_phrase(&words, phrase));
-    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words_of(&head(text)), phrase));
+    let head = head(text);
+    let head_words = words_of(&head);
+    let differs = DIFFERENT.iter().any(|phrase| has_phrase(&head_words, phrase));
     match () {
         () if says_denied(text) => Verdict::Refused,
         () if says_interrupted(text) => Verdict::Interrupted,
         () if differs => Verdict::Doubtful,
-        () if DONE_DESPITE.iter().any(|start| begins_with(&head(text), start)) => Verdict::Done,
+        () if DONE_DESPITE.iter().any(|start| begins_with(&head, start)) => Verdict::Done,
         // A text that begins like a failure and then tells of a success leaves it open.
         () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => Verdict::Doubtful,
         () if says_failed(text) => Verdict::Failed,
@@ -225,8 +228,8 @@ fn is_name(part: &str) -> bool {
 
 /// Whether words contain a phrase, as whole words.
 fn has_phrase(words: &[String], phrase: &str) -> bool {
-    let phrase: Vec<&str> = phrase.split(' ').collect();
-    words.windows(phrase.len()).any(|run| run.iter().zip(&phrase).all(|(word, wanted)| word == wanted))
+    let wanted = || phrase.split(' ');
+    words.windows(wanted().count()).any(|run| run.iter().zip(wanted()).all(|(word, wanted)| word == wanted))
 }
 
 /// Whether a text in lower case begins with a phrase that ends where a word ends.
@@ -274,9 +277,11 @@ fn has_exit_code(text: &str) -> bool {
 /// Whether a tool's output says that nothing was done.
 pub fn says_failed(result: &str) -> bool {
     let head = head(result);
-    FAILED.iter().any(|start| begins_with(&head, start))
-        || FAILED_INSIDE.iter().any(|phrase| has_phrase(&words_of(&head), phrase))
-        || has_exit_code(result)
+    let says_inside = || {
+        let words = words_of(&head);
+        FAILED_INSIDE.iter().any(|phrase| has_phrase(&words, phrase))
+    };
+    FAILED.iter().any(|start| begins_with(&head, start)) || says_inside() || has_exit_code(result)
 }
 
 /// Whether a text is a diff, which tools print of what they changed.

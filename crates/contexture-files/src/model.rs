@@ -19,6 +19,7 @@ mod edit;
 mod format;
 mod grade;
 mod index;
+mod links;
 mod names;
 mod rest;
 mod rewrite;
@@ -31,6 +32,7 @@ pub use compare::{Compared, Found, Piece, Region, There};
 use grade::Presumptions;
 pub use grade::{Cause, Claim, Grade};
 use index::PathIndex;
+use links::Links;
 use names::Names;
 pub use names::named_places;
 use shelf::Shelf;
@@ -160,7 +162,7 @@ pub struct FileModel {
     names: Names,
     presumptions: Presumptions,
     /// Pairs of names that lead to the same file or directory.
-    links: Vec<(String, String)>,
+    links: Links,
     /// Entries for lines that were printed of several files, by the paths of these files.
     printed: HashMap<Vec<String>, usize>,
     /// How many observations were made.

@@ -13,9 +13,16 @@ const MODIFIED: &[(&str, &str)] = &[
     ("File ", " was changed on disk"),
 ];
 
+/// Each of them has one of these words.
+const MODIFIED_WORDS: [&str; 2] = [" modified", " changed on disk"];
+
 /// The files of which a text of a harness says that someone else changed them.
 pub(crate) fn modified(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
+    // Most texts say none of it, which is found out much faster by words than by sentences.
+    if !MODIFIED_WORDS.iter().any(|word| text.contains(word)) {
+        return found;
+    }
     for (before, after) in MODIFIED {
         for (at, _) in text.match_indices(after) {
             let line = text[..at].rsplit('\n').next().unwrap_or_default();
@@ -102,8 +109,8 @@ fn of_tagged(text: &str) -> Vec<Observation> {
         let lower = line.to_lowercase();
         let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-        let is_told = !modified(line).is_empty();
-        let says = !is_told && (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"]));
+        let says =
+            (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"])) && modified(line).is_empty();
         let is_listed = is_list && line.trim_start().starts_with(['-', '*', '/']);
         if says || is_listed {
             told.extend(named_places(line).map(|place| doubted(place.path, SOMEONE)));
@@ -359,6 +366,14 @@ mod tests {
             _ => None,
         };
         told.into_iter().map(one).collect()
+    }
+
+    #[test]
+    fn words_are_in_every_sentence() {
+        for (before, after) in MODIFIED {
+            let text = format!("x\n{before}src/a.rs{after}.\n");
+            assert_eq!(modified(&text), ["src/a.rs"], "{text}");
+        }
     }
 
     #[test]

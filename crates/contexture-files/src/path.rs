@@ -195,13 +195,17 @@ pub(crate) struct Places {
 const FEW_PLACES: usize = 4;
 
 impl Places {
-    /// Whether a normal path is at or beneath one of them, as [`is_beneath`] says.
-    pub(crate) fn have(&self, normal: &str) -> bool {
+    #[cfg(test)]
+    fn have(&self, normal: &str) -> bool {
+        self.have_folded(&folded(normal))
+    }
+
+    /// Whether a normal path is at or beneath one of them, as [`is_beneath`] says. It is given as [`folded`] returns it.
+    pub(crate) fn have_folded(&self, normal: &str) -> bool {
         let is_empty = self.absolute.is_empty() && self.others.is_empty();
         if self.is_anywhere || (!is_empty && normal.starts_with("..")) {
             return true;
         }
-        let normal = &*folded(normal);
         let mut ends = normal.match_indices('/').map(|(at, _)| at).chain([normal.len()]);
         let is_in = match is_absolute(normal) {
             true => ends.any(|end| self.absolute.contains(&normal[..end])),

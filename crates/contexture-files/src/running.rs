@@ -54,6 +54,9 @@ impl Running {
 
     /// Removes the commands of which an output says that they ended.
     fn take_ended(&mut self, arguments: &str, output: &str) -> Vec<Started> {
+        if self.commands.is_empty() {
+            return Vec::new();
+        }
         let says_end = ENDED.iter().any(|phrase| output.contains(phrase));
         let is_about = |started: &Started| {
             !started.id.is_empty() && (has_word(arguments, &started.id) || has_word(output, &started.id))

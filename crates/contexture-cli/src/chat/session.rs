@@ -110,15 +110,9 @@ impl Session {
         let undo = Undo::of(store.clone(), &id).await?;
         let steering = steering(&config, permission);
         let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone());
-        let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
-        let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
-        let workspace = workspace.hiding(steering.denied_paths(SEARCH_TOOL).map(str::to_owned));
-        let workspace = match files {
-            Some(files) => workspace.with_open_files(Arc::new(files)),
-            None => workspace,
-        };
+        let workspace = workspace_at(&directory, &gate, &environment, &steering, files)?;
         let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
         let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
@@ -211,6 +205,23 @@ impl Session {
         self.threads.note(&self.thread(), text.unwrap_or_default()).await?;
         Ok(self.execution.abort_handle())
     }
+}
+
+/// The files and programs of a session, as far as its gate lets the model use them.
+fn workspace_at(
+    directory: &Path,
+    gate: &Gate,
+    environment: &ProgramEnvironment,
+    steering: &Steering,
+    files: Option<EditorFiles>,
+) -> Result<Workspace, Failure> {
+    let workspace = Workspace::open(directory).map_err(|error| Failure::usage(error.to_string()))?;
+    let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
+    let workspace = workspace.hiding(steering.denied_paths(SEARCH_TOOL).map(str::to_owned));
+    Ok(match files {
+        Some(files) => workspace.with_open_files(Arc::new(files)),
+        None => workspace,
+    })
 }
 
 /// The variables that keys of MCP servers and of the memory's endpoints are taken from.

@@ -245,17 +245,10 @@ impl Talk {
             Happening::Requested => {
                 showing.called = None;
                 self.live.clear_printed();
-                self.live.begin(WAITING);
-                self.print("")
+                self.wait_for(WAITING)
             }
-            Happening::Thought(_) => {
-                self.live.begin("thinking");
-                self.print("")
-            }
-            Happening::Returned(..) => {
-                self.live.begin(WAITING);
-                self.print("")
-            }
+            Happening::Thought(_) => self.wait_for("thinking"),
+            Happening::Returned(..) => self.wait_for(WAITING),
             Happening::Window { .. } => Ok(()),
             Happening::Called(call) => self.show_call(call, showing),
             Happening::Failed(call, why) => {
@@ -290,6 +283,12 @@ impl Talk {
                 Ok(())
             }
         }
+    }
+
+    /// Says below what was printed what is waited for.
+    fn wait_for(&mut self, what: &str) -> Result<(), Failure> {
+        self.live.begin(what);
+        self.print("")
     }
 
     /// More of the answer: whole lines are printed, the rest of it is below them.

@@ -28,6 +28,9 @@ pub(super) struct Agent {
     pub(super) name: String,
     /// The program.
     pub(super) command: String,
+    /// The command that installs it.
+    #[serde(default)]
+    package: Option<String>,
     /// Variables that it gets.
     #[serde(default)]
     pub(super) set: BTreeMap<String, String>,
@@ -227,6 +230,19 @@ struct Agents {
 }
 
 impl Agent {
+    /// The failure if it cannot be started.
+    pub(super) fn not_started(&self, error: &io::Error) -> Failure {
+        let Self { command, package, .. } = self;
+        if error.kind() != io::ErrorKind::NotFound {
+            return Failure::work(format!("start `{command}`: {error}"));
+        }
+        let failure = Failure::work(format!("start `{command}`: it is not installed, or not on the PATH"));
+        match package {
+            Some(package) => failure.hint(format!("install it with `{package}`")),
+            None => failure.hint("is it installed, and on the PATH?"),
+        }
+    }
+
     /// The agent of a name; any other command is one that is only told by `--set`.
     pub(super) fn named(name: &str) -> Self {
         let known = known().into_iter().find(|agent| agent.name == name);

@@ -142,10 +142,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| {
-            let failure = Failure::work(format!("start `{}`: {error}", agent.command));
-            failure.hint("is it installed, and on the PATH?")
-        })?;
+        .map_err(|error| agent.not_started(&error))?;
     let words = Words::of(&mut child);
     let ended = ended(&mut child, &answerer, Duration::from_secs(command.seconds)).await?;
     let (words, refused) = (words.finish().await, gateway.refused());

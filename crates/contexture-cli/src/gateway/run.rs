@@ -145,10 +145,7 @@ async fn spawn(
         .env(GATEWAY_VARIABLE, address)
         .stdin(Stdio::inherit())
         .spawn()
-        .map_err(|error| {
-            let failure = Failure::work(format!("start `{}`: {error}", agent.command));
-            failure.hint("is it installed, and on the PATH?")
-        })?;
+        .map_err(|error| agent.not_started(&error))?;
     loop {
         tokio::select! {
             status = child.wait() => return Ok(status?),

@@ -1,6 +1,5 @@
 //! Applies changes to what is known of all files.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::edit::Edit;
@@ -62,6 +61,9 @@ impl FileModel {
 
     /// Puts every file in doubt that a link may lead to from a path.
     fn doubt_linked(&mut self, now: Now, path: &str, is_directory: bool, by: &str, but: Option<&str>) {
+        if self.files.undoubted().next().is_none() {
+            return;
+        }
         let names = self.linked_names(path, is_directory);
         if !names.is_empty() {
             self.doubt_beneath(now, &names.iter().map(String::as_str).collect(), &[], by, but);
@@ -74,19 +76,17 @@ impl FileModel {
         if self.links.is_empty() {
             return Vec::new();
         }
-        let links: Vec<[Cow<'_, str>; 2]> =
-            self.links.iter().map(|(one, other)| [folded(one), folded(other)]).collect();
         let mut known: HashSet<&str> = HashSet::new();
         let mut names: Vec<String> = Vec::new();
         let mut open = vec![folded(path).into_owned()];
         while let Some(name) = open.pop() {
             let is_wide = is_directory || !names.is_empty();
-            for ((one, other), [first, second]) in self.links.iter().zip(&links) {
+            for ((one, other), [first, second]) in self.links.compared() {
                 for (here, there, compared) in [(first, other, second), (second, one, first)] {
                     let leads = is_beneath_folded(&name, here) || (is_wide && is_beneath_folded(here, &name));
                     if leads && known.insert(there) {
                         names.push(there.clone());
-                        open.push(compared.to_string());
+                        open.push(compared.clone());
                     }
                 }
             }
@@ -167,18 +167,16 @@ impl FileModel {
     fn is_beneath(&self, index: usize, under: &Places, extensions: &[String]) -> bool {
         let path = self.files.normal(index);
         let is_of_kind = extensions.is_empty() || extensions.iter().any(|extension| extension_of(path) == extension);
-        is_of_kind && under.have(path)
+        is_of_kind && under.have_folded(self.files.folded(index))
     }
 
     fn doubt_beneath(&mut self, now: Now, under: &Places, extensions: &[String], by: &str, but: Option<&str>) {
-        for index in 0..self.files.len() {
-            // In a long conversation that is most of them.
-            if !self.files.is_doubted(index)
-                && self.is_beneath(index, under, extensions)
-                && but.is_none_or(|but| self.files.normal(index) != but)
-            {
-                self.doubt(index, now, by);
-            }
+        let is_reached = |index: &usize| {
+            self.is_beneath(*index, under, extensions) && but.is_none_or(|but| self.files.normal(*index) != but)
+        };
+        let reached: Vec<usize> = self.files.undoubted().filter(is_reached).collect();
+        for index in reached {
+            self.doubt(index, now, by);
         }
     }
 

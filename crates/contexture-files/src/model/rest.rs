@@ -38,7 +38,7 @@ impl FileModel {
         index.rest(packer);
         names.rest(packer);
         presumptions.rest(packer);
-        packer.list(links, |packer, (from, to)| {
+        packer.list(links.iter(), |packer, (from, to)| {
             packer.text(from);
             packer.text(to);
         });
@@ -62,7 +62,7 @@ impl FileModel {
         let index = PathIndex::wake(unpacker, files.len())?;
         let names = Names::wake(unpacker)?;
         let presumptions = Presumptions::wake(unpacker)?;
-        let links = unpacker.list(|unpacker| Ok((owned(unpacker)?, owned(unpacker)?)))?;
+        let links: Vec<_> = unpacker.list(|unpacker| Ok((owned(unpacker)?, owned(unpacker)?)))?;
         let printed = unpacker.list(|unpacker| Ok((unpacker.list(owned)?, unpacker.place(files.len())?)))?;
         let (count, bytes) = (unpacker.number()?, unpacker.number()?);
         // Later changes of a file subtract its bytes from the sum, which must not underflow.
@@ -71,7 +71,16 @@ impl FileModel {
             return Err(Damaged);
         }
         let printed: HashMap<Vec<String>, usize> = printed.into_iter().collect();
-        Ok(Self { files: Shelf::of(files), index, names, presumptions, links, printed, count, bytes })
+        Ok(Self {
+            files: Shelf::of(files),
+            index,
+            names,
+            presumptions,
+            links: links.into_iter().collect(),
+            printed,
+            count,
+            bytes,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
-use crate::send::exchange::{Bodies, Exchange, Following, Target, Timing, unreachable_upstream};
+use crate::send::exchange::{Bodies, Exchange, Target, Timing, ToFollow, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watch::{Watched, WatchedBodies};
@@ -46,25 +46,10 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     {
         return shared.readiness.respond(shared.store.as_ref(), parts.uri.path()).await;
     }
-    // Before anything else: who has no key learns nothing else, and nothing else is done for him.
-    let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {
-        shared.refused.fetch_add(1, Ordering::Relaxed);
-        return refusal(form, StatusCode::UNAUTHORIZED, NO_KEY);
+    let (name, path) = match entered(&shared, &parts.method, &parts.uri, &parts.headers) {
+        Ok(entered) => entered,
+        Err(response) => return *response,
     };
-    if !is_local(&shared, &parts.headers, &parts.uri) {
-        return refusal(form, StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
-    }
-    let (name, path) = match caller {
-        Caller::Key { name, path } if !own::is_own(path) => (name, path),
-        Caller::Key { .. } => {
-            return refusal(form, StatusCode::UNAUTHORIZED, "this route asks for the gateway's token");
-        }
-        Caller::Owner => return own::respond(&shared, &parts.method, parts.uri.path()),
-    };
-    if shared.access.would_tell(&parts.headers, parts.uri.query()) {
-        let why = "a token or key of this gateway is where the provider would see it, so nothing was forwarded";
-        return refusal(form, StatusCode::BAD_REQUEST, why);
-    }
     if routes::is_greeting(&parts.method, path) {
         return Response::new(Body::empty());
     }
@@ -110,6 +95,34 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
         }
         _ => other(&shared, parts.method, headers, body, &route, path).await,
     }
+}
+
+/// The name of a request's key and the path after it, if it may be forwarded to a provider; otherwise the response.
+fn entered<'u>(
+    shared: &'u Shared,
+    method: &Method,
+    uri: &'u Uri,
+    headers: &HeaderMap,
+) -> Result<(&'u str, &'u str), Box<Response<Body>>> {
+    let refused = |status, why| Err(Box::new(refusal(ErrorForm::of(uri.path(), headers), status, why)));
+    // Before anything else: who has no key learns nothing else, and nothing else is done for him.
+    let Some(caller) = shared.access.caller(uri.path(), headers) else {
+        shared.refused.fetch_add(1, Ordering::Relaxed);
+        return refused(StatusCode::UNAUTHORIZED, NO_KEY);
+    };
+    if !is_local(shared, headers, uri) {
+        return refused(StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
+    }
+    let entered = match caller {
+        Caller::Key { name, path } if !own::is_own(path) => (name, path),
+        Caller::Key { .. } => return refused(StatusCode::UNAUTHORIZED, "this route asks for the gateway's token"),
+        Caller::Owner => return Err(Box::new(own::respond(shared, method, uri.path()))),
+    };
+    if shared.access.would_tell(headers, uri.query()) {
+        let why = "a token or key of this gateway is where the provider would see it, so nothing was forwarded";
+        return refused(StatusCode::BAD_REQUEST, why);
+    }
+    Ok(entered)
 }
 
 fn is_local(shared: &Shared, headers: &HeaderMap, uri: &Uri) -> bool {
@@ -267,17 +280,19 @@ async fn turn<'s>(shared: &'s Shared, incoming: &IncomingRequest) -> Option<Sema
     if incoming.body.len() > LARGE_BYTES { shared.large.acquire().await.ok() } else { None }
 }
 
-/// Counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
-fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<Following> {
+/// What counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
+fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<ToFollow> {
     // The prompt for a summary is nothing that a user says.
     let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
     let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
     let shared = shared.clone();
-    Some(tokio::spawn(async move {
-        let _turn = turn(&shared, &incoming).await;
-        let deciding = shared.clone();
-        // What goes wrong in it is not counted.
-        let _ = tokio::task::spawn_blocking(move || deciding.decider.follow(&incoming, &conversation)).await;
+    Some(Box::new(move || {
+        tokio::spawn(async move {
+            let _turn = turn(&shared, &incoming).await;
+            let deciding = shared.clone();
+            // What goes wrong in it is not counted.
+            let _ = tokio::task::spawn_blocking(move || deciding.decider.follow(&incoming, &conversation)).await;
+        })
     }))
 }
 

@@ -378,3 +378,21 @@ fn with_an_upstream_that_is_given_nothing_is_refused_but_doubts_are_said() {
     let found = broken.with(|around| Agent::named("codex").destination_given(given, around));
     assert!(found.doubts.len() == 1 && found.doubts[0].contains("cannot be read"), "{:?}", found.doubts);
 }
+
+/// The page of agents and the table name the same packages.
+#[test]
+fn an_agent_that_is_not_installed_says_how_to_install_it() {
+    let page = include_str!("../../../../../docs/agents.md");
+    let missing = io::Error::from(io::ErrorKind::NotFound);
+    let named: Vec<Agent> = known().into_iter().filter(|agent| agent.package.is_some()).collect();
+    assert!(named.len() > 10, "{} agents name a package", named.len());
+    for agent in named {
+        let failure = agent.not_started(&missing);
+        let package = agent.package.unwrap();
+        assert!(failure.sentence().ends_with("it is not installed, or not on the PATH"), "{failure:?}");
+        assert!(format!("{failure:?}").contains(&format!("install it with `{package}`")), "{failure:?}");
+        let (name, package) = (agent.name, package.rsplit(' ').next().unwrap().to_owned());
+        let row = page.lines().find(|line| line.contains(&format!("| `{name}` |"))).unwrap();
+        assert!(row.contains(&format!("`{package}`")), "{name}: {row}");
+    }
+}
