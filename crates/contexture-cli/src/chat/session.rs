@@ -109,8 +109,9 @@ impl Session {
         let (sender, happenings) = mpsc::unbounded_channel();
         let undo = Undo::of(store.clone(), &id).await?;
         let steering = steering(&config, permission);
-        let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone());
         let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
+        let files_of_commands = Arc::new(workspace.files().clone());
+        let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone(), files_of_commands);
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
         let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
