@@ -1,12 +1,12 @@
 //! Accepts a request: who sends it, where it goes, and what its body says.
 
 pub mod access;
+pub mod collect;
 pub mod guard;
 pub mod serving;
 pub(crate) mod routes;
 pub(crate) mod headers;
 pub(crate) mod coding;
-pub(crate) mod collect;
 pub(crate) mod refusal;
 pub(crate) mod incoming;
 pub(crate) mod own;

@@ -15,7 +15,7 @@ use super::error::WireError;
 use super::fields::Fields;
 use super::format::Format;
 use super::request::Request;
-use super::usage::Usage;
+use super::usage::{Usage, tokens};
 
 /// The field by which a client asks for it.
 const FIELD: &str = "context_management";
@@ -170,7 +170,7 @@ pub(super) fn edits_of(answer: &Value) -> Vec<AppliedEdit> {
     let places = [answer, &answer["message"], &answer["response"], &answer["delta"]];
     let applied = places.iter().find_map(|place| place[FIELD]["applied_edits"].as_array());
     let cleared = applied.into_iter().flatten().take(MOST_EDITS).map(|edit| {
-        let number = |name: &str| edit[name].as_u64().unwrap_or(0);
+        let number = |name: &str| tokens(&edit[name]).unwrap_or(0);
         AppliedEdit {
             kind: edit["type"].as_str().unwrap_or("an edit").chars().take(64).collect(),
             cleared: number("cleared_tool_uses") + number("cleared_thinking_turns"),

@@ -5,6 +5,7 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::BoxFuture;
+use contexture::host::FsAdapter;
 use contexture::item::FunctionCall;
 use contexture::layers::Steering;
 use contexture::tools::{Approval, Approve, ToolAction};
@@ -34,13 +35,21 @@ pub(super) struct Gate {
     undo: Undo,
     /// The rules of the configuration: what they leave to a person is asked about every time.
     steering: Arc<Steering>,
+    /// The files that commands may run.
+    files: Arc<dyn FsAdapter>,
     /// The kinds of things that a person allowed for the rest of the session.
     allowed: Arc<Mutex<HashSet<Discriminant<Intent>>>>,
 }
 
 impl Gate {
-    pub(super) fn new(permission: Permission, happenings: Happenings, undo: Undo, steering: Steering) -> Self {
-        Self { permission, happenings, undo, steering: Arc::new(steering), allowed: Arc::default() }
+    pub(super) fn new(
+        permission: Permission,
+        happenings: Happenings,
+        undo: Undo,
+        steering: Steering,
+        files: Arc<dyn FsAdapter>,
+    ) -> Self {
+        Self { permission, happenings, undo, steering: Arc::new(steering), files, allowed: Arc::default() }
     }
 
     /// Whether there is a person who can be asked.
@@ -49,17 +58,17 @@ impl Gate {
     }
 
     /// Whether a call of a tool that is not understood may be what a rule is about, in a sentence.
-    fn doubt(&self, tool: &str, arguments: &str) -> Option<String> {
+    async fn doubt(&self, tool: &str, arguments: &str) -> Option<String> {
         let call = FunctionCall::new("", tool, arguments);
-        let rule = self.steering.doubt(tool, &call, &[])?;
+        let rule = self.steering.doubt(tool, &call, &*self.files).await?;
         Some(format!("It is not understood as a whole, and may be what your rule `{}` is about.", rule.name))
     }
 
     /// Whether something may be done.
     pub(super) async fn decide(&self, intent: Intent) -> Approval {
         let doubt = match &intent {
-            Intent::Run(command) => self.doubt(COMMAND_TOOL, &json!({ "command": command }).to_string()),
-            Intent::Call(tool, arguments) => self.doubt(tool, arguments),
+            Intent::Run(command) => self.doubt(COMMAND_TOOL, &json!({ "command": command }).to_string()).await,
+            Intent::Call(tool, arguments) => self.doubt(tool, arguments).await,
             Intent::Write(_) => None,
         };
         let kind = discriminant(&intent);

@@ -109,10 +109,12 @@ impl Session {
         let (sender, happenings) = mpsc::unbounded_channel();
         let undo = Undo::of(store.clone(), &id).await?;
         let steering = steering(&config, permission);
-        let gate = Gate::new(permission, sender.clone(), undo.clone(), steering.clone());
+        let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
+        let gate =
+            Gate::new(permission, sender.clone(), undo.clone(), steering.clone(), Arc::new(workspace.files().clone()));
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
-        let workspace = workspace_at(&directory, &gate, &environment, &steering, files)?;
+        let workspace = limited(workspace, &gate, &environment, &steering, files);
         let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
         let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
             Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
@@ -208,20 +210,19 @@ impl Session {
 }
 
 /// The files and programs of a session, as far as its gate lets the model use them.
-fn workspace_at(
-    directory: &Path,
+fn limited(
+    workspace: Workspace,
     gate: &Gate,
     environment: &ProgramEnvironment,
     steering: &Steering,
     files: Option<EditorFiles>,
-) -> Result<Workspace, Failure> {
-    let workspace = Workspace::open(directory).map_err(|error| Failure::usage(error.to_string()))?;
+) -> Workspace {
     let workspace = workspace.with_approval(gate.clone()).with_environment(environment.clone());
     let workspace = workspace.hiding(steering.denied_paths(SEARCH_TOOL).map(str::to_owned));
-    Ok(match files {
+    match files {
         Some(files) => workspace.with_open_files(Arc::new(files)),
         None => workspace,
-    })
+    }
 }
 
 /// The variables that keys of MCP servers and of the memory's endpoints are taken from.

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request as HttpRequest, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
 use contexture_gateway::accept::access::{AccessKey, bearer, is_same};
+use contexture_gateway::accept::collect::{collected, discard};
 use contexture_gateway::accept::guard;
 use contexture_gateway::accept::serving::{HEADER_TIME, serve as serve_connections};
 use futures_util::stream::unfold;
@@ -82,38 +84,52 @@ fn token(variable_name: Option<&str>) -> Result<AccessKey, Failure> {
 
 async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let headers = &parts.headers;
-    if !guard::is_local(headers, &parts.uri, door.address.ip()) {
-        return plain(StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
-    }
-    if !bearer(headers).is_some_and(|given| is_same(given, door.token.secret())) {
-        let mut response = plain(StatusCode::UNAUTHORIZED, "send the token: `authorization: Bearer TOKEN`");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
-        return response;
-    }
-    if parts.uri.path().trim_end_matches('/') != PATH {
-        return plain(StatusCode::NOT_FOUND, "the server is at /mcp");
-    }
-    if parts.method != Method::POST {
-        // There are no sessions, and nothing is sent that was not asked for.
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only POST is served");
-        response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("POST"));
-        return response;
-    }
-    if !text_of(headers, "content-type").is_some_and(|kind| kind.to_lowercase().starts_with("application/json")) {
-        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
-    }
-    let Ok(_permit) = door.requests.try_acquire() else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once");
+    let permit = match door.refused(&parts) {
+        Some(response) => Err(response),
+        None => {
+            door.requests.try_acquire().map_err(|_| plain(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once"))
+        }
     };
-    match tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_LINE_BYTES)).await {
-        Ok(Ok(bytes)) => door.answer(headers, &bytes).await,
-        Ok(Err(_)) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body cannot be read, or is longer than 4 MB"),
+    let _permit = match permit {
+        Ok(permit) => permit,
+        Err(response) => {
+            discard(body).await;
+            return response;
+        }
+    };
+    match tokio::time::timeout(BODY_TIME, collected(&parts.headers, body, MAX_LINE_BYTES)).await {
+        Ok(Some(bytes)) => door.answer(&parts.headers, &bytes).await,
+        Ok(None) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body cannot be read, or is longer than 4 MB"),
         Err(_) => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
     }
 }
 
 impl Door {
+    /// The response to a request that is refused for its head.
+    fn refused(&self, parts: &Parts) -> Option<Response<Body>> {
+        let headers = &parts.headers;
+        if !guard::is_local(headers, &parts.uri, self.address.ip()) {
+            return Some(plain(StatusCode::FORBIDDEN, "requests for another host or from another origin are refused"));
+        }
+        if !bearer(headers).is_some_and(|given| is_same(given, self.token.secret())) {
+            let mut response = plain(StatusCode::UNAUTHORIZED, "send the token: `authorization: Bearer TOKEN`");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+            return Some(response);
+        }
+        if parts.uri.path().trim_end_matches('/') != PATH {
+            return Some(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
+        }
+        if parts.method != Method::POST {
+            // There are no sessions, and nothing is sent that was not asked for.
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only POST is served");
+            response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("POST"));
+            return Some(response);
+        }
+        let is_json =
+            text_of(headers, "content-type").is_some_and(|kind| kind.to_lowercase().starts_with("application/json"));
+        (!is_json).then(|| plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"))
+    }
+
     async fn answer(&self, headers: &HeaderMap, body: &Bytes) -> Response<Body> {
         let request = match Message::read(body) {
             Message::Request(request) => request,
@@ -220,8 +236,12 @@ fn told(message: &Value) -> Response<Body> {
 }
 
 /// A refusal before anything of the protocol was read.
+/// A refusal. Not all of the body may have been read; then the connection ends with it, and a client that would use it for
+/// its next request must know.
 fn plain(status: StatusCode, message: &str) -> Response<Body> {
-    with_json(status, &json!({ "error": message }))
+    let mut response = with_json(status, &json!({ "error": message }));
+    response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    response
 }
 
 fn accepted() -> Response<Body> {

@@ -29,6 +29,8 @@ pub struct Program {
     pub takes: Arguments,
     /// The options before its subcommand.
     pub options: Options,
+    /// The files of a project that say what its tasks run, the first that is there counts.
+    pub tasks: &'static [&'static str],
     traits: &'static [Trait],
 }
 
@@ -373,6 +375,11 @@ impl Program {
         Self { options, ..self }
     }
 
+    /// It runs the tasks that one of these files names.
+    const fn tasks(self, files: &'static [&'static str]) -> Self {
+        Self { tasks: files, ..self.runs(Runs::Tasks) }
+    }
+
     const fn is(self, traits: &'static [Trait]) -> Self {
         Self { traits, ..self }
     }
@@ -415,6 +422,7 @@ const fn program(name: &'static str) -> Program {
         sets: Sets::Never,
         takes: Arguments::Unknown,
         options: arguments::NO_OPTIONS,
+        tasks: &[],
         traits: &[],
     }
 }

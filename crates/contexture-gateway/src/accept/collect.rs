@@ -1,6 +1,8 @@
 //! Reads the body of a request into one piece of memory.
 
-use axum::body::Body;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -11,13 +13,38 @@ pub(crate) const MOST_BYTES: usize = 512 << 20;
 /// Most bytes that are reserved because a client announces them.
 const MOST_RESERVED: usize = 64 << 20;
 
+/// Most bytes of a refused request that are read and thrown away, and the longest time for that.
+const MOST_DISCARDED: usize = 64 << 20;
+const DISCARD_TIME: Duration = Duration::from_secs(5);
+
+/// Reads what the client of a refused request still sends: while it writes, it does not read why it was refused, and a
+/// connection that is closed under it tells it nothing.
+pub async fn discard(body: Body) {
+    discard_rest(&mut body.into_data_stream()).await;
+}
+
+async fn discard_rest(chunks: &mut BodyDataStream) {
+    let read = async {
+        let mut length = 0;
+        while let Some(Ok(chunk)) = chunks.next().await {
+            length += chunk.len();
+            if length > MOST_DISCARDED {
+                return;
+            }
+        }
+    };
+    // Who takes longer is cut off.
+    let _ = tokio::time::timeout(DISCARD_TIME, read).await;
+}
+
 /// Reads a body of at most so many bytes. `None` if it is larger, or breaks off.
-pub(crate) async fn collected(headers: &HeaderMap, body: Body, most: usize) -> Option<Bytes> {
+pub async fn collected(headers: &HeaderMap, body: Body, most: usize) -> Option<Bytes> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut chunks = body.into_data_stream();
     if announced.is_some_and(|length| length > most) {
+        discard_rest(&mut chunks).await;
         return None;
     }
-    let mut chunks = body.into_data_stream();
     let Some(first) = chunks.next().await else { return Some(Bytes::new()) };
     let first = first.ok()?;
     if announced == Some(first.len()) {
@@ -29,6 +56,7 @@ pub(crate) async fn collected(headers: &HeaderMap, body: Body, most: usize) -> O
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.ok()?;
         if whole.len() + chunk.len() > most {
+            discard_rest(&mut chunks).await;
             return None;
         }
         whole.extend_from_slice(&chunk);

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Request as Incoming, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 use tokio::sync::SemaphorePermit;
 
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
-use crate::accept::collect::{MOST_BYTES, collected};
+use crate::accept::collect::{MOST_BYTES, collected, discard};
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{capped, guard, headers, health, own, routes};
@@ -39,40 +40,15 @@ const NO_KEY: &str = "this gateway asks for its key, as the first part of the pa
 /// Serves a request.
 pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
+    let Known { name, path, route } = match known(&shared, &parts).await {
+        Ok(known) => known,
+        Err(response) => {
+            discard(body).await;
+            return response;
+        }
+    };
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
-    if shared.options.is_supervised
-        && health::is_asked(&parts.method, parts.uri.path())
-        && is_local(&shared, &parts.headers, &parts.uri)
-    {
-        return shared.readiness.respond(shared.store.as_ref(), parts.uri.path()).await;
-    }
-    let (name, path) = match entered(&shared, &parts.method, &parts.uri, &parts.headers) {
-        Ok(entered) => entered,
-        Err(response) => return *response,
-    };
-    if routes::is_greeting(&parts.method, path) {
-        return Response::new(Body::empty());
-    }
-    let upstreams = match headers::has_account(&parts.headers) {
-        true => &shared.options.upstreams.for_account(),
-        false => &shared.options.upstreams,
-    };
-    let looks = headers::looks(&parts.headers, parts.uri.query());
-    let route = upstreams.route(path, parts.uri.query(), looks);
-    if asks_for_web_socket(&parts.headers) {
-        return refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on");
-    }
-    if !routes::is_known(&parts.method, rest_of(path)) {
-        note_other(
-            &shared,
-            StatusCode::NOT_FOUND,
-            "it was refused: its path is no known route of a provider",
-            Instant::now(),
-        );
-        let why = "this is no known route of a provider, so nothing was forwarded; is the base address right?";
-        return refusal(form, StatusCode::NOT_FOUND, why);
-    }
-    let is_paid = parts.method == Method::POST && !route.is_count && routes::is_paid(rest_of(path));
+    let is_paid = parts.method == Method::POST && !route.is_count && routes::is_paid(rest_of(&path));
     let body = match is_paid {
         true => {
             match capped::by_day(&shared, route.format.map_or(form, |format| Some(format).into()), &parts.headers, body)
@@ -87,42 +63,73 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
     let mut headers = parts.headers;
     shared.access.strip(&mut headers);
     // With one key there is nobody to tell apart, and what was kept before there were keys is found again.
-    let owner = if shared.access.keys().len() > 1 { name } else { "" };
+    let owner = if shared.access.keys().len() > 1 { name } else { String::new() };
     match route.format {
         Some(_) if parts.method == Method::POST => {
-            let scope = RequestScope { owner: owner.to_owned(), session: headers::session_of(&headers) };
+            let scope = RequestScope { owner, session: headers::session_of(&headers) };
             model(shared.clone(), headers, body, route, scope).await
         }
-        _ => other(&shared, parts.method, headers, body, &route, path).await,
+        _ => other(&shared, parts.method, headers, body, &route, &path).await,
     }
 }
 
-/// The name of a request's key and the path after it, if it may be forwarded to a provider; otherwise the response.
-fn entered<'u>(
-    shared: &'u Shared,
-    method: &Method,
-    uri: &'u Uri,
-    headers: &HeaderMap,
-) -> Result<(&'u str, &'u str), Box<Response<Body>>> {
-    let refused = |status, why| Err(Box::new(refusal(ErrorForm::of(uri.path(), headers), status, why)));
+/// A request that a provider knows, of somebody who has a key.
+struct Known {
+    /// The name of the key.
+    name: String,
+    /// The path without the gateway's own parts.
+    path: String,
+    route: Route,
+}
+
+/// Judges a request by its head; the error is the response to one that is not forwarded.
+async fn known(shared: &Arc<Shared>, parts: &Parts) -> Result<Known, Response<Body>> {
+    let form = ErrorForm::of(parts.uri.path(), &parts.headers);
+    if shared.options.is_supervised
+        && health::is_asked(&parts.method, parts.uri.path())
+        && is_local(shared, &parts.headers, &parts.uri)
+    {
+        return Err(shared.readiness.respond(shared.store.as_ref(), parts.uri.path()).await);
+    }
     // Before anything else: who has no key learns nothing else, and nothing else is done for him.
-    let Some(caller) = shared.access.caller(uri.path(), headers) else {
+    let Some(caller) = shared.access.caller(parts.uri.path(), &parts.headers) else {
         shared.refused.fetch_add(1, Ordering::Relaxed);
-        return refused(StatusCode::UNAUTHORIZED, NO_KEY);
+        return Err(refusal(form, StatusCode::UNAUTHORIZED, NO_KEY));
     };
-    if !is_local(shared, headers, uri) {
-        return refused(StatusCode::FORBIDDEN, "requests for another host or from another origin are refused");
+    if !is_local(shared, &parts.headers, &parts.uri) {
+        let why = "requests for another host or from another origin are refused";
+        return Err(refusal(form, StatusCode::FORBIDDEN, why));
     }
-    let entered = match caller {
+    let (name, path) = match caller {
         Caller::Key { name, path } if !own::is_own(path) => (name, path),
-        Caller::Key { .. } => return refused(StatusCode::UNAUTHORIZED, "this route asks for the gateway's token"),
-        Caller::Owner => return Err(Box::new(own::respond(shared, method, uri.path()))),
+        Caller::Key { .. } => {
+            return Err(refusal(form, StatusCode::UNAUTHORIZED, "this route asks for the gateway's token"));
+        }
+        Caller::Owner => return Err(own::respond(shared, &parts.method, parts.uri.path())),
     };
-    if shared.access.would_tell(headers, uri.query()) {
+    if shared.access.would_tell(&parts.headers, parts.uri.query()) {
         let why = "a token or key of this gateway is where the provider would see it, so nothing was forwarded";
-        return refused(StatusCode::BAD_REQUEST, why);
+        return Err(refusal(form, StatusCode::BAD_REQUEST, why));
     }
-    Ok(entered)
+    if routes::is_greeting(&parts.method, path) {
+        return Err(Response::new(Body::empty()));
+    }
+    let upstreams = match headers::has_account(&parts.headers) {
+        true => &shared.options.upstreams.for_account(),
+        false => &shared.options.upstreams,
+    };
+    let looks = headers::looks(&parts.headers, parts.uri.query());
+    let route = upstreams.route(path, parts.uri.query(), looks);
+    if asks_for_web_socket(&parts.headers) {
+        return Err(refusal(route.format, StatusCode::UPGRADE_REQUIRED, "only plain requests are passed on"));
+    }
+    if !routes::is_known(&parts.method, rest_of(path)) {
+        let noted = "it was refused: its path is no known route of a provider";
+        note_other(shared, StatusCode::NOT_FOUND, noted, Instant::now());
+        let why = "this is no known route of a provider, so nothing was forwarded; is the base address right?";
+        return Err(refusal(form, StatusCode::NOT_FOUND, why));
+    }
+    Ok(Known { name: name.to_owned(), path: path.to_owned(), route })
 }
 
 fn is_local(shared: &Shared, headers: &HeaderMap, uri: &Uri) -> bool {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::agent::{Agent, file_text, numbered};
 use super::played::{digests, long, messages_of, play, play_some, records, small};
-use super::provider::{Provider, post};
+use super::provider::{Provider, path_of, post};
 
 /// Whether signed and encrypted thoughts are as the agent had them.
 fn has_whole_thoughts(body: &str) -> bool {
@@ -222,6 +222,25 @@ async fn a_repeated_request_gets_the_same_bytes() {
         let first = provider.last().body;
         post(&gateway, agent.format, agent.request(at, true)).await;
         assert_eq!(provider.last().body, first);
+    }
+}
+
+/// It is the same route, and the provider is asked for what the client asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_with_a_slash_at_its_end_is_folded_alike() {
+    for format in [Format::Messages, Format::Chat, Format::Responses] {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let agent = long(format, 16);
+        let sent = play(&gateway, &provider, &agent).await;
+        let url = format!("{}{}/", gateway.url(), path_of(format));
+        let body = agent.request(*agent.requests().last().unwrap(), false);
+        let response = reqwest::Client::new().post(url).body(body.clone()).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{format:?}");
+        let plain = |body: &str| body.replace("\"stream\":true", "\"stream\":false");
+        let last = provider.last();
+        assert!(last.path.ends_with('/') && last.body.len() < body.len(), "{format:?} {}", last.path);
+        assert_eq!(plain(&last.body), plain(sent.last().unwrap()), "{format:?}");
     }
 }
 

@@ -125,6 +125,26 @@ async fn a_mistyped_route_is_answered_here_in_the_providers_form() {
     assert!(noted.iter().all(|record| record.status == 404 && record.passed.is_some()), "{noted:?}");
 }
 
+/// A client that is still writing reads nothing, and takes a closed connection for a fault that it may try again.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sends_much_reads_why_it_was_refused() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let long = "x".repeat(4 << 20);
+    for (path, expected) in [("/v1/messages".to_owned(), "401"), (format!("/{}/v1/nothing", secret(&gateway)), "404")] {
+        for _ in 0..3 {
+            let mut stream = tokio::net::TcpStream::connect(gateway.address()).await.unwrap();
+            let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", long.len());
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(long.as_bytes()).await.unwrap();
+            let mut read = [0; 12];
+            stream.read_exact(&mut read).await.unwrap();
+            assert_eq!(std::str::from_utf8(&read[9..]), Ok(expected), "{path}");
+        }
+    }
+    assert!(provider.got().is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_kept_is_kept_by_key() {
     let directory = tempfile::tempdir().unwrap();

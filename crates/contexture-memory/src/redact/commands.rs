@@ -204,10 +204,13 @@ fn given(
     match how {
         How::Word(at) | How::Key(at) => {
             let is_key = how == How::Word(at) || read.contains(|c: char| c.is_ascii_digit());
-            ((!is_option && words == at && is_key && !read.contains('=')).then(|| word.clone()), None)
+            let is_plain = !read.contains('=') && !read.contains("://");
+            ((!is_option && words == at && is_key && is_plain).then(|| word.clone()), None)
         }
         How::AfterWord(name) => (None, next(text, word.end, How::Next).filter(|_| read == name)),
         How::Login => (login(read).filter(|_| words == 0).map(|at| word.start + at.start..word.start + at.end), None),
+        How::UserInfo => (user_info(read).map(|at| word.start + at.start..word.start + at.end), None),
+        How::Setting => (setting(read).map(|at| word.start + at.start..word.start + at.end), None),
         _ if read == option || (option == "/user:" && joined().is_some()) => (None, next(text, word.end, how)),
         How::Joined | How::Either => (joined(), None),
         How::After(_) if !option.starts_with("--") => (joined().and_then(|value| after_sign(text, value, how)), None),
@@ -224,6 +227,22 @@ fn login(word: &str) -> Option<Range<usize>> {
     let at = word.find('@').unwrap_or(word.len());
     let slash = word[..at].find('/').filter(|slash| *slash > 0)?;
     (!word.starts_with(['/', '.', '-', '@'])).then_some(slash + 1..at)
+}
+
+/// Where the password of `corp/ada:password@host` is.
+fn user_info(word: &str) -> Option<Range<usize>> {
+    let at = word.rfind('@')?;
+    let colon = word[..at].find(':')?;
+    Some(colon + 1..at)
+}
+
+/// Where the password of `auth.password=VALUE` is.
+fn setting(word: &str) -> Option<Range<usize>> {
+    let (name, value) = word.split_once('=')?;
+    let lower = name.to_ascii_lowercase();
+    let is_password = ["password", "passwd", "passphrase"].iter().any(|end| lower.ends_with(end));
+    let len = value.find(',').unwrap_or(value.len());
+    is_password.then_some(name.len() + 1..name.len() + 1 + len)
 }
 
 /// How the word after an option gives a password: not if only the option is quoted, as in `` `-p` ``.

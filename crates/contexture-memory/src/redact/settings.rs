@@ -2,7 +2,7 @@
 
 use contexture_core::tokens::floor_boundary;
 
-use super::table::{DIRECTIVES, PASSWORD, PHRASE, PHRASES, STATEMENTS};
+use super::table::{CALLS, DIRECTIVES, PASSWORD, PHRASE, PHRASES, STATEMENTS};
 use super::value::is_stand_in;
 use super::{Secret, begins_word};
 
@@ -26,6 +26,9 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     for line in text.split_inclusive('\n') {
         found.extend(directive(line).or_else(|| entry(line)).map(|secret| moved(secret, start)));
         start += line.len();
+    }
+    for (name, index) in CALLS {
+        found.extend(text.match_indices(*name).filter_map(|(at, _)| argument(text, at + name.len(), *index)));
     }
     for (at, byte) in text.bytes().enumerate() {
         match byte | 0x20 {
@@ -73,6 +76,18 @@ fn entry(line: &str) -> Option<Secret> {
     let at = line.len() - line.splitn(5, ':').last()?.len();
     (is_entry && password.len() >= MIN_VALUE && !is_stand_in(password))
         .then(|| Secret { range: at..at + password.len(), kind: PASSWORD })
+}
+
+/// The argument of a function that begins here, if it is in quotes.
+fn argument(text: &str, at: usize, index: usize) -> Option<Secret> {
+    let line = text[at..floor_boundary(text, at + MAX_PHRASE)].lines().next()?;
+    let given = line.split(',').nth(index)?;
+    let before: usize = line.split(',').take(index).map(|part| part.len() + 1).sum();
+    let value = given.trim_start();
+    let start = at + before + given.len() - value.len() + 1;
+    let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let len = value[1..].find(quote)?;
+    (len >= MIN_VALUE && !is_stand_in(&value[1..=len])).then(|| Secret { range: start..start + len, kind: PASSWORD })
 }
 
 fn statement(text: &str, at: usize) -> Option<Secret> {

@@ -277,6 +277,29 @@ pub(super) const FORMATS: &[Format] = &[
     Format("sm_sat_", Signs::Alnum, 16, "SettleMint token"),
     Format("s-s4t2ud-", Signs::Hex, 60, "42 secret"),
     Format("tk-us-", Signs::Word, 40, "Scalingo token"),
+    Format("aio_", Signs::Alnum, 28, "Adafruit key"),
+    Format("alcht_", Signs::Alnum, 30, "Alchemy token"),
+    Format("polar_oat_", Signs::Alnum, 36, "Polar token"),
+    Format("polar_pat_", Signs::Alnum, 36, "Polar token"),
+    Format("ramp_sec_", Signs::Alnum, 40, "Ramp secret"),
+    Format("rootly_", Signs::Hex, 60, "Rootly key"),
+    Format("signkey-prod-", Signs::Hex, 32, "Inngest key"),
+    Format("signkey-test-", Signs::Hex, 32, "Inngest key"),
+    Format("signkey-branch-", Signs::Hex, 32, "Inngest key"),
+    Format("depot_org_", Signs::Hex, 60, "Depot token"),
+    Format("depot_project_", Signs::Hex, 60, "Depot token"),
+    Format("depot_user_", Signs::Hex, 60, "Depot token"),
+    Format("tr_prod_", Signs::Alnum, 20, "Trigger key"),
+    Format("tr_dev_", Signs::Alnum, 20, "Trigger key"),
+    Format("tr_stg_", Signs::Alnum, 20, "Trigger key"),
+    Format("tr_pat_", Signs::Alnum, 30, "Trigger token"),
+    Format("BBFF-", Signs::Alnum, 30, "Ubidots token"),
+    Format("secret-live-", Signs::Wide, 30, "Stytch secret"),
+    Format("secret-test-", Signs::Wide, 30, "Stytch secret"),
+    Format("https://maker.ifttt.com/trigger/", Signs::Wide, 20, "IFTTT webhook"),
+    Format("https://open.feishu.cn/open-apis/bot/v2/hook/", Signs::Uuid, 36, "Feishu webhook"),
+    Format("https://open.larksuite.com/open-apis/bot/v2/hook/", Signs::Uuid, 36, "Lark webhook"),
+    Format("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=", Signs::Uuid, 36, "WeCom webhook"),
     Format("ZXlKaGJHY2lPaU", Signs::Wide, 40, "web token"),
     Format("Signature=", Signs::Hex, 64, SIGNATURE),
     Format("xprv", Signs::Alnum, 80, "wallet key"),
@@ -323,6 +346,9 @@ pub(super) const SHAPES: &[Shape] = &[
     Shape(Signs::Hex, 32..=32, ".", Signs::Alnum, 16..=16, "Zhipu key"),
     Shape(Signs::Hex, 32..=32, "@o", Signs::Host, 3..=64, "Sentry key"),
     Shape(Signs::Alnum, 60..=80, "::server:", Signs::Alnum, 16..=64, "K3s token"),
+    Shape(Signs::Alnum, 15..=15, "!", Signs::Wide, 80..=160, "Salesforce token"),
+    // As part of an address, where no word begins.
+    Shape(Signs::Digit, 8..=10, ":AA", Signs::Word, 32..=34, "Telegram token"),
     Shape(Signs::Host, 4..=64, ".webhook.office.com/webhookb2/", Signs::Path, 60..=256, "Teams webhook"),
 ];
 
@@ -488,6 +514,10 @@ pub(super) const DIRECTIVES: &[&str] =
 /// Words of SQL after which a password is quoted.
 pub(super) const STATEMENTS: &[&str] =
     &["IDENTIFIED BY", "WITH PASSWORD", "PASSWORD(", "ENCRYPTED PASSWORD", "PASSWORD"];
+
+/// Functions that are given a password in quotes, and as which argument, counted from 0.
+pub(super) const CALLS: &[(&str, usize)] =
+    &[("mysqli_connect(", 2), ("new mysqli(", 2), (".getConnection(", 2), ("db.auth(", 1)];
 
 /// What a value says that is put in place of a secret.
 pub(super) const PLACEHOLDERS: &[&str] = &[
@@ -683,6 +713,10 @@ pub(super) enum How {
     AfterWord(&'static str),
     /// In the first word, between a user name and a host: `sqlplus ada/VALUE@db`.
     Login,
+    /// In a word, between a user name and a host: `impacket-psexec corp/ada:VALUE@host`.
+    UserInfo,
+    /// In a word that sets something whose name says so: `helm … --set auth.password=VALUE`.
+    Setting,
 }
 
 /// Programs, a word that must come before the option, the option, and how it gives a password.
@@ -725,6 +759,22 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program(&["openssl"], "", "-passout", How::After(':')),
     Program(&["openssl"], "", "-pass", How::After(':')),
     Program(&["openssl"], "enc", "-k", How::Next),
+    Program(&["plink", "pscp", "psftp", "putty"], "", "-pw", How::Next),
+    Program(&["evil-winrm", "crackmapexec", "netexec", "nxc"], "", "-p", How::Next),
+    Program(&["ssh-keygen"], "", "-N", How::Next),
+    Program(&["ssh-keygen"], "", "-P", How::Next),
+    Program(&["gh"], "secret", "--body", How::Next),
+    Program(&["gh"], "secret", "-b", How::Next),
+    Program(&["aws"], "put-parameter", "--value", How::Next),
+    Program(&["aws"], "create-secret", "--secret-string", How::Next),
+    Program(&["composer"], "config", "", How::Key(3)),
+    Program(&["vault", "ansible", "ansible-playbook", "helm", "heroku", "fly", "flyctl"], "", "", How::Setting),
+    Program(
+        &["impacket-psexec", "impacket-secretsdump", "impacket-smbclient", "impacket-smbexec", "impacket-wmiexec"],
+        "",
+        "",
+        How::UserInfo,
+    ),
     Program(&["keytool", "jarsigner", "apksigner"], "", "-storepass", How::Next),
     Program(&["keytool", "jarsigner", "apksigner"], "", "-keypass", How::Next),
     Program(&["keytool"], "", "-srcstorepass", How::Next),
@@ -811,5 +861,7 @@ pub(super) const READERS: &[(&str, &str)] = &[
     ("gh", "--with-token"),
     ("smbpasswd", "-s"),
     ("kinit", ""),
+    ("wrangler", "put"),
+    ("flyctl", "import"),
     ("cryptsetup", ""),
 ];

@@ -14,10 +14,11 @@
 //! `.claude/skills` of the project, and of the user if the program gives files that it trusts
 //! ([`with_user_files`](Procedural::with_user_files)). Of two with the same name the project's wins, and the earlier folder.
 //!
-//! Reading is lenient. A skill without a name is called after its folder, an odd name or a long description is taken as it
-//! is; a skill without a description is left out, since nobody could tell when to open it. The block says how many were
-//! left out. At most [`MAX_SKILLS`] skills are read, at most [`MAX_DEPTH`] folders deep, and nothing outside of the two
-//! bases, wherever a link leads.
+//! Reading is lenient. A skill without a name is called after its folder, an odd name or a long description is taken as
+//! it is; a skill without a description is left out, since nobody could tell when to open it, and one with
+//! `disable-model-invocation: true` is not shown to the model at all. The block says how many were left out. At most
+//! [`MAX_SKILLS`] skills are read, at most [`MAX_DEPTH`] folders deep, and nothing outside of the two bases, wherever a
+//! link leads.
 //!
 //! The model sees names and descriptions. If they do not fit, all descriptions are shortened evenly before any skill is
 //! left out, and how many are is said. `open` shows the text of a skill from the next step on: it is part of this block,

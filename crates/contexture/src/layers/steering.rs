@@ -25,13 +25,22 @@
 //! **It fails closed.** A command line is read as a list of commands: of pipes, lists, subshells, substitutions, functions
 //! and loops, without `sudo`, `env`, `timeout` and the like before them, without options before a subcommand
 //! (`git -C . push` is `git push`), and of lines within lines (`bash -c`, `eval`, a here-document for a shell). A pattern
-//! to deny also matches what is not understood as a whole: a program that only a variable names, an alias, a script that
-//! a shell reads from elsewhere. Text that a command only prints or searches for is no command. A pattern to allow
+//! to deny also matches what is not understood as a whole: a program that only a variable names, an alias, what a shell
+//! reads from elsewhere. Text that a command only prints or searches for is no command. A pattern to allow
 //! matches only if all commands match, all words are plain, and nothing is written by redirection. Paths are compared
 //! without `.`, `..` and the base directory before them. They are those that a call names: a command that looks through a
 //! directory (`grep -r`) or follows a link reaches others, while searches and lists of the built-in tools leave out what
 //! is denied ([`Workspace::hiding`](crate::tools::Workspace::hiding)), as in `contexture chat`. A judge that hangs, fails or talks nonsense denies the call or
 //! response; without a model it denies the calls that it is for, and responses pass with its question in the block.
+//!
+//! **Files that a command runs are read**, if they are below the base directory: a script (`./deploy.sh`, `sh x.sh`,
+//! `. x.sh`), the recipes of a Makefile or a justfile that a goal needs, with their variables, and the scripts of
+//! `package.json` (`npm run x`, with those before and after it). A pattern to deny matches if one of their commands is
+//! what it names; scripts that they call are read too. In a language that is no shell's (`python3 x.py`, a Rakefile, a
+//! Taskfile, `pyproject.toml`) only the pattern's words are looked for. What cannot be read, is not there yet, or is not
+//! understood as a whole may be what is meant, and is denied, except where a pattern allows the command by its name
+//! (`make test`): that settles doubt about files, and no other. Not followed: modules that a program imports, compiled
+//! programs, and the installed packages that a manager of packages runs.
 //!
 //! A program that can ask a person takes the calls that are not understood out of the denial with
 //! [`asking_about`](Steering::asking_about), as `contexture chat` does in a terminal.
@@ -46,11 +55,13 @@ mod command;
 mod judge;
 mod late;
 mod pattern;
+mod sources;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture_core::host::FsAdapter;
 use contexture_core::item::{FunctionCall, Item, Role};
 use contexture_core::layer::*;
 use contexture_core::model::LlmResponse;
@@ -61,6 +72,7 @@ use self::command::Likeness;
 pub use self::judge::Judge;
 use self::late::Late;
 pub use self::pattern::{Pattern, RuleAction};
+use self::sources::Sources;
 use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
 use contexture_text::state_version::StateVersion;
@@ -116,6 +128,28 @@ pub struct LedgerEntry {
     pub rule: String,
     /// The verdict.
     pub verdict: SteeringDecision,
+}
+
+/// The patterns that apply to a call, or may.
+struct Found<'a>(Vec<(&'a Pattern, Likeness)>);
+
+impl<'a> Found<'a> {
+    /// Whether a pattern allows the command by its name: that settles what a file of it may say.
+    fn is_allowed_by_name(&self) -> bool {
+        self.0.iter().any(|(pattern, _)| pattern.allows_by_name())
+    }
+
+    /// The patterns that may apply to what is not understood.
+    fn doubts(&self) -> impl Iterator<Item = &'a Pattern> {
+        let is_settled = self.is_allowed_by_name();
+        let is_doubt = move |likeness: Likeness| match likeness {
+            Likeness::Unclear => true,
+            Likeness::UnclearFile => !is_settled,
+            Likeness::Yes | Likeness::No => false,
+        };
+        let denying = self.0.iter().filter(|(pattern, _)| pattern.action != RuleAction::Allow);
+        denying.filter(move |(_, likeness)| is_doubt(*likeness)).map(|(pattern, _)| *pattern)
+    }
 }
 
 /// The verdict of a rule.
@@ -223,12 +257,10 @@ impl Steering {
         self
     }
 
-    /// The rule that may be about a call which is not understood as a whole. `bases` are absolute names of the directory
-    /// that paths are relative to.
-    pub fn doubt(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> Option<&Pattern> {
-        let arguments = self.dialects.common_arguments(tool, call.parsed_arguments());
-        let mut denying = self.patterns.iter().filter(|pattern| pattern.action != RuleAction::Allow);
-        denying.find(|pattern| pattern.likeness(tool, &arguments, bases) == Likeness::Unclear)
+    /// The rule that may be about a call which is not understood as a whole. `fs` has the files that a command may run.
+    pub async fn doubt(&self, tool: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> Option<&Pattern> {
+        let found = self.found(tool, call, fs).await;
+        found.doubts().next()
     }
 
     /// The patterns of paths that some rule denies to a tool, whatever it does with them: a tool that looks through
@@ -238,22 +270,34 @@ impl Steering {
         self.patterns.iter().filter(is_for).filter_map(|pattern| pattern.path.as_deref())
     }
 
-    /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
-    fn verdicts_on_call(&self, name: &str, call: &FunctionCall, bases: &[String]) -> (Vec<Verdict>, bool) {
+    /// The patterns that apply to a call, or may. Reads the files that its commands run.
+    async fn found(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> Found<'_> {
         let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
-        let found = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, bases)));
-        let found: Vec<(&Pattern, Likeness)> = found.filter(|(_, likeness)| *likeness != Likeness::No).collect();
-        let is_allowed = found.iter().any(|(pattern, _)| pattern.action == RuleAction::Allow);
+        let mut sources = Sources::new(fs.base_names());
+        loop {
+            let all = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, &sources)));
+            let found = Found(all.filter(|(_, likeness)| *likeness != Likeness::No).collect());
+            if !sources.read(fs).await {
+                return found;
+            }
+        }
+    }
+
+    /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
+    async fn verdicts_on_call(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> (Vec<Verdict>, bool) {
+        let found = self.found(name, call, fs).await;
+        let is_allowed = found.0.iter().any(|(pattern, _)| pattern.action == RuleAction::Allow);
         let own = self.call_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(name, call)));
         let mut verdicts: Vec<Verdict> = own.collect();
         let is_asked = self.asks_about.as_ref().is_some_and(|asks| asks(name));
-        for (pattern, likeness) in found {
+        for (pattern, likeness) in &found.0 {
             let decision = match (pattern.action, likeness) {
                 (RuleAction::Allow, _) => continue,
                 (RuleAction::Guide, _) if is_allowed => continue,
-                (_, Likeness::Unclear) if is_asked => continue,
-                (_, Likeness::Unclear) => pattern.decision_in_doubt(),
-                (_, _) => pattern.decision(),
+                (_, Likeness::Yes) => pattern.decision(),
+                (_, Likeness::UnclearFile) if found.is_allowed_by_name() => continue,
+                (_, _) if is_asked => continue,
+                (_, likeness) => pattern.decision_in_doubt(*likeness),
             };
             verdicts.push(Verdict::new(&pattern.name, decision));
         }
@@ -388,7 +432,7 @@ impl MemoryLayer for Steering {
                 return Ok(BeforeToolCallResult::from(decision).with_state(state));
             }
         }
-        let (mut verdicts, is_allowed) = self.verdicts_on_call(name, call, &ctx.fs.base_names());
+        let (mut verdicts, is_allowed) = self.verdicts_on_call(name, call, &*ctx.fs).await;
         if !is_allowed && united(&verdicts) == SteeringDecision::Allow {
             verdicts.extend(self.judge_call(name, call, ctx).await);
         }

@@ -5,7 +5,8 @@
 //! written with the others in sight, and are judged by both halves.
 //!
 //! `data/redact/more_secrets.txt` and `more_harmless.txt` were written later, from what makers and public scanners document,
-//! before the rules were tried on them; so were `third_secrets.txt` and `third_harmless.txt`, later still.
+//! before the rules were tried on them; so were `third_secrets.txt` and `third_harmless.txt`, and `fourth_secrets.txt` and
+//! `fourth_harmless.txt`, later still.
 
 use contexture::redact::secrets;
 
@@ -15,6 +16,8 @@ const MORE_SECRETS: &str = include_str!("../data/redact/more_secrets.txt");
 const MORE_HARMLESS: &str = include_str!("../data/redact/more_harmless.txt");
 const THIRD_SECRETS: &str = include_str!("../data/redact/third_secrets.txt");
 const THIRD_HARMLESS: &str = include_str!("../data/redact/third_harmless.txt");
+const FOURTH_SECRETS: &str = include_str!("../data/redact/fourth_secrets.txt");
+const FOURTH_HARMLESS: &str = include_str!("../data/redact/fourth_harmless.txt");
 
 /// The lines of a list, without headings.
 fn lines(list: &str) -> Vec<&str> {
@@ -161,6 +164,17 @@ fn the_third_lists_are_judged_alike() {
 #[test]
 fn of_the_third_list_of_harmless_lines_one_in_three_hundred_is_changed_at_most() {
     check_made_left(&lines(THIRD_HARMLESS));
+}
+
+#[test]
+fn the_fourth_lists_are_judged_alike() {
+    assert!(lines(FOURTH_SECRETS).len() >= 60 && lines(FOURTH_HARMLESS).len() >= 60);
+    check_found(&lines(FOURTH_SECRETS));
+}
+
+#[test]
+fn of_the_fourth_list_of_harmless_lines_one_in_three_hundred_is_changed_at_most() {
+    check_made_left(&lines(FOURTH_HARMLESS));
 }
 
 #[test]

@@ -61,6 +61,60 @@ fn what_a_rule_denies_is_not_run_whatever_it_is_wrapped_in() {
     }
 }
 
+/// Files of the project that say what is run: some make what is denied, some do not.
+fn with_programs(project: &std::path::Path) {
+    let files = [
+        ("Makefile", "test:\n\techo fine > ran\nmake-it:\n\ttouch made\n"),
+        ("package.json", r#"{ "scripts": { "it": "touch made" } }"#),
+        ("it.sh", "#!/bin/sh\ntouch made\n"),
+        ("unclear.sh", "#!/bin/sh\n$TOUCH made\n"),
+        ("it.py", "import os\nos.system('touch made')\n"),
+    ];
+    for (name, text) in files {
+        fs::write(project.join(name), text).expect("a file");
+    }
+    for name in ["it.sh", "unclear.sh"] {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(project.join(name), fs::Permissions::from_mode(0o755)).expect("it can be run");
+    }
+}
+
+#[test]
+fn what_a_file_of_the_project_runs_is_denied_too() {
+    let commands = ["make make-it", "npm run it", "./it.sh", "sh it.sh", "TOUCH=touch ./unclear.sh", "python3 it.py"];
+    for command in commands {
+        let place = place();
+        configure(place.path(), RULE);
+        with_programs(&place.path().join("project"));
+        let provider =
+            Provider::start(vec![Reply::Calls("execute_bash", json!({ "command": command })), Reply::Says("So.")]);
+        let said =
+            run(configured(place.path(), &["--print", "--yes", "--url", &provider.url, "--model", "m", "go"]), "");
+        assert_eq!((said.code, said.stdout.as_str()), (0, "So.\n"), "{command}: {}", said.stderr);
+        assert!(!place.path().join("project/made").exists(), "{command}");
+        assert!(provider.last().contains("Nothing is made here."), "{command}: {}", provider.last());
+    }
+}
+
+#[test]
+fn what_a_file_does_not_run_is_run_and_a_rule_by_name_settles_doubt() {
+    let allow = "[[layers.steering.rule]]\nname = \"own\"\naction = \"allow\"\ncommand = \"./unclear.sh*\"\n";
+    let cases = [("make test", RULE.to_owned(), "ran"), ("./unclear.sh", format!("{RULE}{allow}"), "made")];
+    for (command, rules, made) in cases {
+        let place = place();
+        configure(place.path(), &rules);
+        let project = place.path().join("project");
+        with_programs(&project);
+        fs::write(project.join("unclear.sh"), "#!/bin/sh\nT=touch\n$T made\n").expect("a file");
+        let provider =
+            Provider::start(vec![Reply::Calls("execute_bash", json!({ "command": command })), Reply::Says("So.")]);
+        let said =
+            run(configured(place.path(), &["--print", "--yes", "--url", &provider.url, "--model", "m", "go"]), "");
+        assert_eq!((said.code, said.stdout.as_str()), (0, "So.\n"), "{command}: {}", said.stderr);
+        assert!(project.join(made).exists(), "{command}: {}", provider.last());
+    }
+}
+
 #[test]
 fn a_search_over_everything_leaves_out_what_is_denied() {
     let rule = "[[layers.steering.rule]]\nname = \"own\"\naction = \"deny\"\npath = \"secrets/**\"\nmessage = \"Not these.\"\n";
@@ -150,7 +204,7 @@ fn a_project_does_not_lift_rules() {
 fn a_person_is_asked_about_what_is_not_understood_every_time() {
     let place = place();
     configure(place.path(), RULE);
-    fs::write(place.path().join("project/x.sh"), "echo ran >> ran\n").expect("a file");
+    fs::write(place.path().join("project/x.sh"), "${RUN:-echo} ran >> ran\n").expect("a file");
     let provider = Provider::start(vec![
         Reply::Calls("execute_bash", json!({ "command": "sh x.sh" })),
         Reply::Calls("execute_bash", json!({ "command": "sh x.sh # again" })),

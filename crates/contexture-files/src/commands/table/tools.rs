@@ -106,17 +106,17 @@ pub(super) static ROWS: &[Program] = &[
     program("cloc").text(&[]),
     program("cmake").actions(&[presumed("--build")]),
     program("codex").runs(Runs::Agent),
-    program("composer").runs(Runs::Tasks),
+    program("composer").tasks(&["composer.json"]),
     program("copilot").runs(Runs::Agent),
     program("ctest").actions(&[presumed("")]),
     program("cursor-agent").runs(Runs::Agent),
     program("dart")
         .actions(&[presumed_with("format", &["--output=none", "--output=show"]), formats("format", &[], &["dart"])]),
-    program("deno").takes(Arguments::Code).runs(Runs::Tasks).is(&[ShortVersion]).actions(&[
-        presumed("check"),
-        presumed("lint"),
-        presumed("test"),
-    ]),
+    program("deno")
+        .takes(Arguments::Code)
+        .tasks(&["deno.json", "deno.jsonc", "package.json"])
+        .is(&[ShortVersion])
+        .actions(&[presumed("check"), presumed("lint"), presumed("test")]),
     program("direnv").actions(&[starts("exec .")]),
     program("docker").options(OF_DOCKER).is(&[PassesOnStatus]).actions(&[
         apart("images"),
@@ -248,11 +248,11 @@ pub(super) static ROWS: &[Program] = &[
     )]),
     program("golangci-lint").actions(&[presumed("run")]),
     program("goose").runs(Runs::Agent),
-    program("gradle").runs(Runs::Tasks).is(&[IgnoresGit]),
-    program("gradlew").runs(Runs::Tasks),
-    program("gulp").runs(Runs::Tasks),
-    program("hatch").runs(Runs::Tasks),
-    program("invoke").runs(Runs::Tasks),
+    program("gradle").tasks(&["build.gradle", "build.gradle.kts"]).is(&[IgnoresGit]),
+    program("gradlew").tasks(&["build.gradle", "build.gradle.kts"]),
+    program("gulp").tasks(&["gulpfile.js", "gulpfile.mjs", "gulpfile.ts"]),
+    program("hatch").tasks(&["hatch.toml", "pyproject.toml"]),
+    program("invoke").tasks(&["tasks.py"]),
     program("ipython").takes(Arguments::Code),
     program("isort")
         .actions(&[presumed_with("", &["--check", "--check-only", "--diff"]), fixes("", &[], &["py", "pyi"])]),
@@ -260,13 +260,13 @@ pub(super) static ROWS: &[Program] = &[
     program("julia").takes(Arguments::Code),
     program("just").runs(Runs::Tasks),
     program("kubectl").options(OF_KUBECTL).actions(&[apart("get"), apart("logs")]),
-    program("lerna").runs(Runs::Tasks),
+    program("lerna").tasks(&["package.json"]),
     program("lua").takes(Arguments::Code).runs(Runs::Anything),
     program("luajit").takes(Arguments::Code),
-    program("mage").runs(Runs::Tasks),
+    program("mage").tasks(&["magefile.go"]),
     program("make").does(Changes::Make { targets: MAKE_TARGETS }).runs(Runs::Work).is(&[IgnoresGit, PassesOnStatus]),
     program("markdownlint").also(&["markdownlint-cli2"]).actions(&[presumed("")]),
-    program("mise").runs(Runs::Tasks).actions(&[starts("exec --"), starts("x --")]),
+    program("mise").tasks(&["mise.toml", ".mise.toml"]).actions(&[starts("exec --"), starts("x --")]),
     program("mix").is(&[IgnoresGit]).actions(&[
         presumed("compile"),
         presumed("test"),
@@ -274,14 +274,14 @@ pub(super) static ROWS: &[Program] = &[
         formats("format", &[], &["ex", "exs", "heex"]),
     ]),
     program("mocha").actions(&[presumed("")]),
-    program("moon").runs(Runs::Tasks),
-    program("mvn").runs(Runs::Tasks).is(&[IgnoresGit]).actions(&[
+    program("moon").tasks(&["moon.yml"]),
+    program("mvn").tasks(&["pom.xml"]).is(&[IgnoresGit]).actions(&[
         presumed("compile"),
         presumed("package"),
         presumed("test"),
         presumed("verify"),
     ]),
-    program("mvnw").runs(Runs::Tasks),
+    program("mvnw").tasks(&["pom.xml"]),
     program("mypy").actions(&[presumed("")]),
     program("nerdctl").options(OF_DOCKER),
     program("ninja").actions(&[presumed("")]),
@@ -290,8 +290,8 @@ pub(super) static ROWS: &[Program] = &[
         .does(Changes::Code(Language::JavaScript))
         .runs(Runs::Anything)
         .is(&[ShortVersion]),
-    program("nodejs").does(Changes::Code(Language::JavaScript)),
-    program("nox").runs(Runs::Tasks),
+    program("nodejs").takes(Arguments::Code).does(Changes::Code(Language::JavaScript)),
+    program("nox").tasks(&["noxfile.py"]),
     program("npm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         apart("view"),
         presumed("ci"),
@@ -307,18 +307,18 @@ pub(super) static ROWS: &[Program] = &[
     ]),
     program("npx").runs(Runs::Work).is(&[PassesOnStatus]).actions(&[starts("-y"), starts("--yes"), starts("")]),
     program("nvim").runs(Runs::Anything),
-    program("nx").runs(Runs::Tasks),
+    program("nx").tasks(&["package.json"]),
     program("oc").options(OF_KUBECTL),
     program("opencode").runs(Runs::Agent),
     program("osascript").takes(Arguments::Code),
     program("oxlint").actions(&[presumed("")]),
-    program("pdm").runs(Runs::Tasks).actions(&[starts("run")]),
+    program("pdm").tasks(&["pyproject.toml"]).actions(&[starts("run")]),
     program("perl").takes(Arguments::Code).does(Changes::Code(Language::Perl)).runs(Runs::Anything),
     program("php").takes(Arguments::Code).runs(Runs::Anything),
     program("phpunit").actions(&[presumed("")]),
     program("pip").also(&["pip3"]).actions(&[installs("install", &["pyc"])]),
     program("pipenv").actions(&[starts("run")]),
-    program("pixi").runs(Runs::Tasks),
+    program("pixi").tasks(&["pixi.toml", "pyproject.toml"]),
     program("playwright").actions(&[presumed("test")]),
     program("pnpm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         presumed("build"),
@@ -337,7 +337,7 @@ pub(super) static ROWS: &[Program] = &[
         starts("dlx"),
     ]),
     program("podman").options(OF_DOCKER),
-    program("poe").runs(Runs::Tasks),
+    program("poe").tasks(&["pyproject.toml"]),
     program("poetry").actions(&[installs("add", &["toml", "lock"]), installs("install", &["lock"]), starts("run")]),
     program("prettier").actions(&[
         presumed_with("", &["--check", "-c", "--list-different", "-l"]),
@@ -360,7 +360,7 @@ pub(super) static ROWS: &[Program] = &[
         .runs(Runs::Anything)
         .actions(&[starts("-m")]),
     program("qwen").runs(Runs::Agent),
-    program("rake").runs(Runs::Tasks),
+    program("rake").tasks(&["Rakefile", "rakefile", "Rakefile.rb"]),
     program("rspec").actions(&[presumed("")]),
     program("ruby").takes(Arguments::Code).does(Changes::Code(Language::Ruby)).runs(Runs::Anything).is(&[ShortVersion]),
     program("ruff").actions(&[
@@ -371,7 +371,7 @@ pub(super) static ROWS: &[Program] = &[
     ]),
     program("rustfmt").actions(&[presumed_with("", &["--check"]), roams("", &["rs"])]),
     program("rye").actions(&[starts("run")]),
-    program("sbt").runs(Runs::Tasks),
+    program("sbt").tasks(&["build.sbt"]),
     program("scc").text(&[]),
     program("shfmt").actions(&[formats("", &["-w"], &[])]),
     program("staticcheck").actions(&[apart_unless("", &["-debug", "--debug"])]),
@@ -379,7 +379,7 @@ pub(super) static ROWS: &[Program] = &[
     program("swift").actions(&[presumed("build"), presumed("test")]),
     program("swiftformat").actions(&[presumed_with("", &["--lint", "--dryrun"]), formats("", &[], &["swift"])]),
     program("taplo").actions(&[presumed_with("fmt", &["--check", "--diff"]), formats("fmt", &[], &["toml"])]),
-    program("task").runs(Runs::Tasks),
+    program("task").tasks(&["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
     program("terraform").actions(&[
         presumed("plan"),
         presumed("validate"),
@@ -393,7 +393,7 @@ pub(super) static ROWS: &[Program] = &[
         apart("list-windows"),
     ]),
     program("tokei").text(&[]),
-    program("tox").runs(Runs::Tasks),
+    program("tox").tasks(&["tox.ini", "pyproject.toml"]),
     program("ts-node").runs(Runs::Anything),
     program("tsc").actions(&[Action {
         needs: &["--noEmit"],
@@ -401,7 +401,7 @@ pub(super) static ROWS: &[Program] = &[
         ..apart("")
     }]),
     program("tsx").runs(Runs::Anything),
-    program("turbo").runs(Runs::Tasks),
+    program("turbo").tasks(&["package.json"]),
     program("unittest").actions(&[presumed("")]),
     program("uv").actions(&[installs("add", &["toml", "lock"]), installs("sync", &["lock"]), starts("run")]),
     program("vitest").actions(&[presumed("")]),

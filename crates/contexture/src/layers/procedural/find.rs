@@ -31,6 +31,8 @@ pub(super) struct Skill {
     pub(super) body: String,
     pub(super) folder: String,
     pub(super) is_users: bool,
+    /// Whether only a person may open it: the model is not told of it.
+    is_hidden: bool,
 }
 
 /// The result of reading a skill, with the stamp of its file.
@@ -55,7 +57,7 @@ impl Shelf {
             for root in FOLDERS {
                 for folder in folders(&**fs, root).await {
                     match self.read(&**fs, &folder, is_users).await {
-                        Some(skill) if skills.iter().any(|other| other.name == skill.name) => {}
+                        Some(skill) if skill.is_hidden || skills.iter().any(|other| other.name == skill.name) => {}
                         Some(skill) if skills.len() < MAX_SKILLS => skills.push(skill),
                         _ => left_out += 1,
                     }
@@ -130,7 +132,8 @@ fn parse(folder: &str, text: &str, is_users: bool) -> Option<Skill> {
         true => front.body.trim().to_owned(),
         false => format!("{fields}\n{}", front.body.trim()),
     };
-    Some(Skill { name, description, body, folder: folder.to_owned(), is_users })
+    let is_hidden = front.text("disable-model-invocation").is_some_and(|text| text.trim() == "true");
+    Some(Skill { name, description, body, folder: folder.to_owned(), is_users, is_hidden })
 }
 
 #[cfg(test)]

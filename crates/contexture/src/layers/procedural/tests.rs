@@ -39,6 +39,8 @@ async fn skills_are_listed_from_all_folders_and_the_projects_win() {
     fs.set(".agents/skills/group/deploy/SKILL.md", skill("deploy", "Deploys.", "How"));
     fs.set(".contexture/skills/pdf/SKILL.md", skill("pdf", "The stronger one.", "PDF"));
     fs.set(".contexture/skills/bad/SKILL.md", "no front matter");
+    let hidden = "---\nname: hidden\ndescription: For people.\ndisable-model-invocation: true\n---\n";
+    fs.set(".agents/skills/hidden/SKILL.md", hidden);
     fs.set(".contexture/skills/a/b/c/d/SKILL.md", skill("deep", "Too deep.", ""));
     fs.set(".contexture/skills/pdf/inner/SKILL.md", skill("inner", "A part of pdf.", ""));
     let home = Arc::new(MemoryFs::new());

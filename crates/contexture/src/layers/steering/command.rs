@@ -3,14 +3,19 @@
 //! A line is read as a list of simple commands. Programs that only run another one are taken off, options before a
 //! subcommand are skipped, and lines within lines (`bash -c`, `eval`, here-documents for a shell) are read too. What a
 //! pattern to deny cannot be compared with, because the program, its subcommand or the text that a shell runs comes from
-//! elsewhere, is [unclear](Likeness::Unclear). Arguments of programs that only print or search are only text.
+//! elsewhere, is [unclear](Likeness::Unclear). Arguments of programs that only print or search are only text. Files of
+//! the project that a program runs are [read](reads).
 
+mod asked;
 mod code;
 mod git;
 mod programs;
+mod reads;
+mod recipes;
 mod shape;
 
 pub(super) use self::shape::Wanted;
+use super::sources::Sources;
 use crate::files::commands::table::{Arguments, Prefix, Trait};
 use crate::files::shell::{Redirect, Script, Simple, Word, parse, parse_all};
 use contexture_text::pattern::name_matches;
@@ -23,6 +28,8 @@ const MAX_DEPTH: usize = 8;
 pub(crate) enum Likeness {
     /// It does not.
     No,
+    /// It runs what a file says that cannot be read or is not understood as a whole, so it may.
+    UnclearFile,
     /// It is not understood as a whole, so it may.
     Unclear,
     /// It does.
@@ -42,28 +49,29 @@ fn greatest(all: impl IntoIterator<Item = Likeness>) -> Likeness {
 }
 
 /// Whether a line has a command that a pattern names.
-pub(super) fn line_likeness(pattern: &str, line: &str) -> Likeness {
+pub(super) fn line_likeness(pattern: &str, line: &str, sources: &Sources) -> Likeness {
     let wanted = Wanted::new(pattern);
     // A pattern over the line itself, as in `curl * | sh`.
     if pattern.contains(['|', ';', '&', '<', '>']) && name_matches(pattern, line.trim()) {
         return Likeness::Yes;
     }
-    Looking { wanted: &wanted, depth: 0 }.line(line)
+    Looking { wanted: &wanted, sources, depth: 0 }.line(line)
 }
 
 /// Whether a program with arguments, as in `["git", "push"]`, is a command that a pattern names.
-pub(super) fn words_likeness(pattern: &str, words: &[&str]) -> Likeness {
+pub(super) fn words_likeness(pattern: &str, words: &[&str], sources: &Sources) -> Likeness {
     let wanted = Wanted::new(pattern);
     let words =
         words.iter().map(|word| Word { text: (*word).to_owned(), is_quoted: true, ..Word::default() }).collect();
     let command = Simple { words, ..Simple::default() };
-    Looking { wanted: &wanted, depth: 0 }.command(&command, &Scope::default())
+    Looking { wanted: &wanted, sources, depth: 0 }.command(&command, &Scope::default())
 }
 
 /// A search for what a pattern names.
 #[derive(Clone, Copy)]
 struct Looking<'a> {
     wanted: &'a Wanted<'a>,
+    sources: &'a Sources,
     depth: usize,
 }
 
@@ -92,6 +100,11 @@ impl Scope {
         scope
     }
 
+    /// Whether the line itself writes a file of this name.
+    fn writes(&self, path: &str) -> bool {
+        self.written.iter().any(|written| written == base_name(path))
+    }
+
     /// Whether the shell may make several words of one.
     fn may_split(&self, word: &Word) -> bool {
         let is_set_here = || self.assigns.iter().any(|name| word.text.contains(name.as_str()));
@@ -113,7 +126,23 @@ impl Looking<'_> {
         }
         let Some(script) = parse_all(line) else { return Likeness::Unclear };
         let scope = Scope::of(&script);
+        script.commands().for_each(|command| self.enters(command));
         greatest(script.commands().map(|command| self.command(command, &scope)))
+    }
+
+    /// A command that changes the directory.
+    fn enters(self, command: &Simple) {
+        let is_cd = |word: &Word| matches!(word.plain(), Some("cd" | "pushd" | "chdir"));
+        if !command.words.first().is_some_and(is_cd) {
+            return;
+        }
+        let named = command.arguments().iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
+        match named.map(|word| (word, word.plain())) {
+            Some((_, Some("-"))) => {}
+            // The script's own directory, or one that only the shell knows.
+            Some((_, directory)) => self.sources.enter(directory),
+            None => self.sources.enter(None),
+        }
     }
 
     /// A command line in a word; one that the shell changes is not known.
@@ -165,7 +194,7 @@ impl Looking<'_> {
             return Likeness::Unclear;
         }
         // A script that the line itself writes.
-        if first.text.contains('/') && scope.written.iter().any(|written| written == &name) {
+        if first.text.contains('/') && scope.writes(&name) {
             return Likeness::Unclear;
         }
         if let Some(subcommand) = name.strip_prefix("git-").filter(|name| git::is_subcommand(name)) {
@@ -175,7 +204,7 @@ impl Looking<'_> {
             return self.deeper().words(&words, command, scope);
         }
         let own = shape::likeness(self.wanted, &name, arguments, scope);
-        own.max(self.inner(&name, words, command, scope))
+        own.max(self.inner(&name, words, command, scope)).max(self.read(&name, words, command, scope))
     }
 
     /// What a program runs besides itself.
@@ -192,9 +221,12 @@ impl Looking<'_> {
             Arguments::Callbacks if arguments.iter().any(programs::is_callback) => Likeness::Unclear,
             Arguments::Callbacks => Likeness::No,
             Arguments::Command(prefix) => self.prefixed(prefix, arguments, command, scope),
-            Arguments::Shell => self.shell(arguments, command),
+            Arguments::Shell => self.shell(arguments, command, scope),
             Arguments::Line => self.joined(arguments),
-            Arguments::Elsewhere => Likeness::Unclear,
+            Arguments::Elsewhere => match arguments.first() {
+                Some(script) if name != "fc" => self.shell_script(script, scope),
+                _ => Likeness::Unclear,
+            },
             Arguments::Variables => greatest(arguments.iter().map(|word| self.assignment(word))),
             Arguments::Aliases => greatest(arguments.iter().map(|word| self.alias(word))),
             Arguments::Files => greatest(arguments.iter().map(|word| self.copied(word))),
@@ -205,7 +237,7 @@ impl Looking<'_> {
             Arguments::Fed(prefix) => self.fed(prefix, arguments, command, scope),
             Arguments::Code => self.interpreter(name, arguments, command, scope),
             Arguments::Git => self.git(arguments, command, scope),
-            Arguments::Later => self.input(command),
+            Arguments::Later => self.input(command, scope),
             Arguments::Unknown if name == "ssh" => self.remote(words, command, scope),
             Arguments::Unknown => self.other(words, command, scope),
         }
@@ -219,7 +251,7 @@ impl Looking<'_> {
         let starts = programs::starts(prefix, arguments);
         let is_shell = |word: &Word| matches!(word.text.as_str(), "-s" | "-i" | "--shell" | "--login");
         if starts.is_empty() && prefix.starts_shells && arguments.iter().any(is_shell) {
-            return self.input(command);
+            return self.input(command, scope);
         }
         let assigned = arguments.iter().filter(|word| prefix.has_assignments && word.text.contains('='));
         greatest(lines)
@@ -228,7 +260,7 @@ impl Looking<'_> {
     }
 
     /// A shell with a line, a script, or what it reads.
-    fn shell(self, arguments: &[Word], command: &Simple) -> Likeness {
+    fn shell(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
         let mut rest = arguments.iter();
         let mut only_checks = false;
         while let Some(word) = rest.next() {
@@ -247,21 +279,26 @@ impl Looking<'_> {
                 rest.next();
             } else if !text.starts_with(['-', '+']) {
                 // A script.
-                return if only_checks { Likeness::No } else { Likeness::Unclear };
+                let run = || self.sources.within(".", || self.shell_script(word, scope));
+                return if only_checks { Likeness::No } else { run() };
             }
         }
-        self.input(command)
+        self.input(command, scope)
     }
 
     /// A shell that runs what it reads.
-    fn input(self, command: &Simple) -> Likeness {
+    fn input(self, command: &Simple, scope: &Scope) -> Likeness {
         let documents = command.redirects.iter().filter_map(|redirect| match redirect {
             Redirect::Document { text, is_plain } => Some((text, *is_plain)),
             _ => None,
         });
         let found =
             documents.map(|(text, is_plain)| if is_plain { self.deeper().line(text) } else { Likeness::Unclear });
-        found.max().unwrap_or(Likeness::Unclear)
+        let read = command.redirects.iter().filter_map(|redirect| match redirect {
+            Redirect::Read(word) => Some(self.shell_script(word, scope)),
+            _ => None,
+        });
+        found.chain(read).max().unwrap_or(Likeness::Unclear)
     }
 
     fn alias(self, word: &Word) -> Likeness {
@@ -318,10 +355,10 @@ impl Looking<'_> {
 
     /// A program in another language: it is only looked at whether it can run others.
     fn interpreter(self, name: &str, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
-        let is_written = |word: &Word| scope.written.iter().any(|written| written == base_name(&word.text));
+        let is_written = |word: &Word| scope.writes(&word.text);
         let texts = match code::code(name, arguments) {
             code::Code::File if arguments.iter().any(is_written) => return Likeness::Unclear,
-            code::Code::File => return Likeness::No,
+            code::Code::File => return self.code_file(name, arguments, scope),
             code::Code::Texts(words) => words,
             code::Code::Input => {
                 let documents = command.redirects.iter().filter_map(|redirect| match redirect {
@@ -338,7 +375,7 @@ impl Looking<'_> {
     /// A command on another machine; without one it is what is read.
     fn remote(self, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
         let names = words[1..].iter().filter(|word| !word.text.starts_with('-')).count();
-        let read = if names == 1 { self.input(command) } else { Likeness::No };
+        let read = if names == 1 { self.input(command, scope) } else { Likeness::No };
         read.max(self.other(words, command, scope))
     }
 
@@ -372,7 +409,7 @@ impl Looking<'_> {
     /// A text that some program may run.
     fn quoted(self, text: &str) -> Likeness {
         match self.deeper().line(text) {
-            Likeness::Unclear if !self.wanted.is_named_in(text) => Likeness::No,
+            Likeness::UnclearFile | Likeness::Unclear if !self.wanted.is_named_in(text) => Likeness::No,
             likeness => likeness.at_most_unclear(),
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{self, Likeness};
+use super::sources::Sources;
 use crate::arguments::{ArgumentCommand, commands, maybe_paths, name_patterns, normal_path};
 use contexture_text::block::flat;
 use contexture_text::pattern::{name_matches, path_matches, patterns_meet};
@@ -78,14 +79,14 @@ impl Pattern {
         self
     }
 
-    /// Whether the rule applies to a call, by its arguments under common names. `bases` are absolute paths of the
-    /// directory that paths are relative to.
-    pub(super) fn likeness(&self, tool: &str, arguments: &Value, bases: &[String]) -> Likeness {
+    /// Whether the rule applies to a call, by its arguments under common names. Asks for the files that it would see.
+    pub(super) fn likeness(&self, tool: &str, arguments: &Value, sources: &Sources) -> Likeness {
+        let bases = sources.bases();
         let applies = self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
             && self.path.as_ref().is_none_or(|pattern| self.matches_path(pattern, arguments, bases));
         match &self.command {
             _ if !applies => Likeness::No,
-            Some(pattern) => self.command_likeness(pattern, arguments),
+            Some(pattern) => self.command_likeness(pattern, arguments, sources),
             None => Likeness::Yes,
         }
     }
@@ -112,21 +113,28 @@ impl Pattern {
     }
 
     /// For a denial one command that may be meant is enough; to allow, all commands of the call must match.
-    fn command_likeness(&self, pattern: &str, arguments: &Value) -> Likeness {
+    fn command_likeness(&self, pattern: &str, arguments: &Value, sources: &Sources) -> Likeness {
+        sources.begin(arguments);
         let commands = commands(arguments);
         let is_allowed = |command: &ArgumentCommand<'_>| match command {
             ArgumentCommand::Line(line) => command::is_all(pattern, line),
             ArgumentCommand::Words(words) => command::is_words(pattern, words),
         };
         let likeness = |command: &ArgumentCommand<'_>| match command {
-            ArgumentCommand::Line(line) => command::line_likeness(pattern, line),
-            ArgumentCommand::Words(words) => command::words_likeness(pattern, words),
+            ArgumentCommand::Line(line) => command::line_likeness(pattern, line, sources),
+            ArgumentCommand::Words(words) => command::words_likeness(pattern, words, sources),
         };
         match self.action {
             RuleAction::Allow if !commands.is_empty() && commands.iter().all(is_allowed) => Likeness::Yes,
             RuleAction::Allow => Likeness::No,
             RuleAction::Deny | RuleAction::Guide => commands.iter().map(likeness).max().unwrap_or(Likeness::No),
         }
+    }
+
+    /// Whether it allows a command that it names, and not any.
+    pub(super) fn allows_by_name(&self) -> bool {
+        let names = |command: &String| !command.trim_start().starts_with(['*', '?']);
+        self.action == RuleAction::Allow && self.command.as_ref().is_some_and(names)
     }
 
     pub(super) fn decision(&self) -> SteeringDecision {
@@ -139,9 +147,18 @@ impl Pattern {
     }
 
     /// The decision about a call that may be meant, but is not understood as a whole.
-    pub(super) fn decision_in_doubt(&self) -> SteeringDecision {
-        let why = "the command is not understood as a whole, so it may be what this rule is about; write it plainly, \
-                   without what a shell reads from elsewhere";
+    pub(super) fn decision_in_doubt(&self, likeness: Likeness) -> SteeringDecision {
+        let why = match likeness {
+            Likeness::UnclearFile => {
+                "it runs what a file says, which cannot be read here or is not understood as a whole, so it may be what \
+                 this rule is about; run the commands that are needed themselves, or ask the user, who can allow it with \
+                 a rule that names it"
+            }
+            _ => {
+                "the command is not understood as a whole, so it may be what this rule is about; write it plainly, \
+                 without what a shell reads from elsewhere"
+            }
+        };
         match self.decision() {
             SteeringDecision::Deny { reason } => SteeringDecision::deny(format!("{reason} ({why})")),
             SteeringDecision::Guide { guidance } => SteeringDecision::guide(format!("{guidance} ({why})")),

@@ -139,7 +139,7 @@ pub(super) fn variable(name: &str) -> Variable {
         | "LESSCLOSE"
         | "RUSTC_WRAPPER"
         | "PS4" => Variable::Line,
-        "BASH_ENV" | "ENV" | "ZDOTDIR" | "LD_PRELOAD" | "SHELLOPTS" | "BASHOPTS" => Variable::Elsewhere,
+        "BASH_ENV" | "ENV" | "ZDOTDIR" | "MAKEFILES" | "LD_PRELOAD" | "SHELLOPTS" | "BASHOPTS" => Variable::Elsewhere,
         name if name.starts_with("BASH_FUNC") || name.starts_with("BASH_ALIASES") => Variable::Elsewhere,
         name if name.starts_with("GIT_CONFIG") || name == "GIT_EXEC_PATH" => Variable::Git,
         _ => Variable::Plain,

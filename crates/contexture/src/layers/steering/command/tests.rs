@@ -2,6 +2,44 @@
 
 use super::*;
 
+/// The files of a project.
+const PROJECT: &[(&str, &str)] = &[
+    ("Makefile", include_str!("tests/Makefile")),
+    ("sub/Makefile", "test:\n\tcargo test\n"),
+    ("justfile", include_str!("tests/justfile")),
+    ("package.json", include_str!("tests/package.json")),
+    ("web/package.json", r#"{ "scripts": { "out": "git push", "dev": "vite" } }"#),
+    ("gradlew", "#!/bin/sh\nexec \"$JAVACMD\" \"$@\"\n"),
+    ("build.gradle", "plugins { id 'java' }\n"),
+    ("Taskfile.yml", "tasks:\n  up:\n    cmds:\n      - git push origin\n"),
+    ("tox.ini", "[testenv]\ncommands = pytest\n"),
+    ("run-tests.sh", "#!/usr/bin/env bash\nset -e\nfor t in a b; do cargo test \"$t\"; done\n"),
+    ("out.sh", "#!/bin/bash\nif [ \"$1\" = now ]; then\n  git -C . push\nfi\n"),
+    ("bin/deploy", "#!/bin/sh\n./out.sh now\n"),
+    ("loop.sh", "./loop.sh\nsh loop.sh\nls\n"),
+    ("ls", "git push\n"),
+    ("hidden.sh", "#!/bin/sh\n$TOOL push\n"),
+    ("script.py", "print('push')\n"),
+    ("out.py", "#!/usr/bin/env python3\nimport subprocess\nsubprocess.run(['git', 'push'])\n"),
+    ("tools/__main__.py", "import os\nos.system('git push')\n"),
+    ("gen.py", "print(1)\n"),
+    ("src/a.py", "def push(): pass\n"),
+    ("script.js", "console.log('git')\n"),
+    ("Rakefile", "task(:out) { sh 'git push' }\n"),
+];
+
+fn line_likeness(pattern: &str, line: &str) -> Likeness {
+    let sources = Sources::default().with(PROJECT);
+    sources.begin(&serde_json::Value::Null);
+    super::line_likeness(pattern, line, &sources)
+}
+
+fn words_likeness(pattern: &str, words: &[&str]) -> Likeness {
+    let sources = Sources::default().with(PROJECT);
+    sources.begin(&serde_json::Value::Null);
+    super::words_likeness(pattern, words, &sources)
+}
+
 /// Ways to push, under `deny git push*`.
 const PUSHES: &[&str] = &[
     "git push",
@@ -484,7 +522,7 @@ fn plain_pushes_are_not_in_doubt() {
     for line in plain {
         assert_eq!(line_likeness("git push*", line), Likeness::Yes, "{line}");
     }
-    for line in ["$X push", "git p", "sh x.sh", "eval \"$X\"", "git 'unclosed"] {
+    for line in ["$X push", "git p", "eval \"$X\"", "git 'unclosed"] {
         assert_eq!(line_likeness("git push*", line), Likeness::Unclear, "{line}");
     }
 }
@@ -599,4 +637,123 @@ fn options_have_other_letters_and_signs() {
     }
     assert_eq!(line_likeness("git push --force*", "git push origin main"), Likeness::No);
     assert_eq!(line_likeness("curl *", "apt-cache show curl"), Likeness::No);
+}
+
+/// What a program reads from a file of the project counts as if it were on the line.
+#[test]
+fn files_that_a_command_runs_are_read() {
+    let pushes = [
+        "make out",
+        "make -j4 out",
+        "make -j 4 deploy",
+        "make -C . out",
+        "make -f Makefile out",
+        "make --file=Makefile out",
+        "make test && make out",
+        "make via-variable",
+        "make by-script",
+        "make given GIVEN=push",
+        "make given GIVEN='status; git push'",
+        "cd sub && make -C .. out",
+        "make -kf Makefile out",
+        "make -l 2 out",
+        "make by-needs",
+        "CARGO='git push; cargo' make test",
+        "./ls",
+        "just ship",
+        "just s",
+        "just all",
+        "npm run out",
+        "npm run around",
+        "npm run -s out",
+        "npm run nested",
+        "npm run bare -- push",
+        "npm publish",
+        "yarn out",
+        "pnpm run out",
+        "bun run out",
+        "npm --prefix web run out",
+        "cd web && npm run out",
+        "./out.sh",
+        "./out.sh later",
+        "bash out.sh",
+        "sh < out.sh",
+        ". ./out.sh",
+        "bin/deploy",
+        "timeout 60 ./out.sh",
+        "env A=1 make out",
+        "bash -c 'make out'",
+        "cd src && ../out.sh",
+    ];
+    for line in pushes {
+        assert_eq!(line_likeness("git push*", line), Likeness::Yes, "{line}");
+    }
+    let doubtful = [
+        "make unknown-program",
+        "make hidden",
+        "make given GIVEN=$X",
+        "make $GOAL",
+        "make --eval='x: ; git push' x",
+        "make --mak=other.mk",
+        "make -kf other.mk",
+        "just -q imported",
+        "make -f other.mk",
+        "make -C elsewhere",
+        "make -C /elsewhere",
+        "cd $DIR && make test",
+        "git clone https://x.example/r elsewhere && cd elsewhere && make test",
+        "cd .. && make test",
+        "cd /elsewhere && ./run.sh",
+        "echo 'x:' > Makefile; make x",
+        "npm run $X",
+        "npm run -w web test",
+        "pnpm --filter web test",
+        "task up",
+        "rake out",
+        "invoke anything",
+        "./hidden.sh",
+        "./missing.sh",
+        "../outside.sh",
+        "/srv/x.sh",
+        "sh x.sh",
+        "source <(cat out.sh)",
+        "python3 out.py",
+        "python3 missing.py",
+        "python3 -m tools",
+        "./out.py",
+        "just imported",
+    ];
+    for line in doubtful {
+        assert_ne!(line_likeness("git push*", line), Likeness::No, "{line}");
+    }
+    let harmless =
+        ["make", "make test", "make -j$(nproc) test", "make app.o", "make given GIVEN=status", "make -C sub test"];
+    for line in harmless {
+        assert_eq!(line_likeness("git push*", line), Likeness::No, "{line}");
+    }
+}
+
+/// A project may come from somebody who wants the program to hang.
+#[test]
+fn hostile_files_are_looked_at_in_little_time() {
+    let variables: String = (0..12).map(|n| format!("A{n} = {}\n", format!("$(A{})", n + 1).repeat(1_000))).collect();
+    let rules: String = (0..4_000).map(|n| format!("t{n}: t{}\n", n + 1)).collect();
+    let files = [
+        ("Makefile", format!("{variables}all: $(A0)\n\t$(A0) x\n")),
+        ("many.mk", format!("{rules}t4000:\n\tgit push\n")),
+        ("deep.sh", "$(".repeat(100_000)),
+        ("package.json", format!("{{\"scripts\": {{\"a\": \"{}\"}}}}", "npm run a && ".repeat(5_000))),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let sources = Sources::default().with(&files);
+    let likeness = |line: &str| {
+        sources.begin(&serde_json::Value::Null);
+        super::line_likeness("git push*", line, &sources)
+    };
+    assert_eq!(likeness("make all"), Likeness::UnclearFile);
+    assert_eq!(likeness("make -f many.mk t0"), Likeness::Yes);
+    assert_ne!(likeness("./deep.sh"), Likeness::No);
+    likeness("npm run a");
+    let calls: String = (0..5_000).map(|n| format!("make -f many.mk t{n}; ")).collect();
+    assert_ne!(likeness(&calls), Likeness::No);
 }
