@@ -325,6 +325,10 @@ impl Looking<'_> {
         greatest(starts.map(|(at, _)| {
             let rest = &arguments[at + 1..];
             let end = rest.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(rest.len());
+            // What is found is run.
+            if rest.first().is_some_and(|word| word.text.contains("{}")) {
+                return Likeness::Unclear;
+            }
             self.deeper().words(&rest[..end], command, scope)
         }))
     }

@@ -109,12 +109,23 @@ impl Sources {
         self.is_lost.get()
     }
 
-    /// The names that a path may have, by the directories that the call may be in, the likeliest last; `None` if all lead
-    /// elsewhere.
-    pub(super) fn names(&self, path: &str) -> Option<Vec<String>> {
+    /// The directories that the call may be in, the likeliest last, each with the name that a path has from there; `None`
+    /// if all lead elsewhere.
+    pub(super) fn names(&self, path: &str) -> Option<Vec<(String, String)>> {
         let directories = self.directories.borrow();
-        let names: Vec<String> = directories.iter().filter_map(|directory| self.joined(directory, path)).collect();
+        let named = |directory: &String| Some((directory.clone(), self.joined(directory, path)?));
+        let names: Vec<(String, String)> = directories.iter().filter_map(named).collect();
         (!names.is_empty()).then_some(names)
+    }
+
+    /// Looks at what runs in one of these directories. If it goes elsewhere, it is not known where the call is then.
+    pub(super) fn in_directory<T>(&self, directory: &str, look: impl FnOnce() -> T) -> T {
+        let here = vec![directory.to_owned()];
+        let before = self.directories.replace(here.clone());
+        let looked = look();
+        let after = self.directories.replace(before);
+        self.is_lost.set(self.is_lost.get() || after != here);
+        looked
     }
 
     /// A file; until it is read it is absent.

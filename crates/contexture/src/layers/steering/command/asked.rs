@@ -65,6 +65,14 @@ impl<'a> Asked<'a> {
         let (goals, variables) = (Some(Vec::new()), Vec::new());
         let mut asked = Self { file: None, directory: None, goals, variables, only_shows: false };
         assigned.iter().for_each(|word| asked.word(&word.text, word.plain()));
+        // More arguments; only those that change nothing about what is run are understood.
+        let is_simple = |flags: &str| flags.chars().all(|c| c.is_ascii_digit() || "-jksB ".contains(c));
+        let is_doubtful = |(name, value): &(&str, Option<&str>)| {
+            matches!(*name, "MAKEFLAGS" | "GNUMAKEFLAGS") && !value.is_some_and(is_simple)
+        };
+        if asked.variables.iter().any(is_doubtful) {
+            return None;
+        }
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             let text = word.text.as_str();

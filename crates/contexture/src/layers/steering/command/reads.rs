@@ -30,7 +30,7 @@ impl Looking<'_> {
             "make" | "gmake" => self.recipes(Writing::Make, arguments, &command.assigned, scope),
             "just" => self.recipes(Writing::Just, arguments, &command.assigned, scope),
             "npm" | "pnpm" | "yarn" | "bun" => self.package(name, arguments, scope),
-            "deno" if !arguments.first().is_some_and(|word| word.text == "task") => Likeness::No,
+            "deno" if arguments.first().is_none_or(|word| word.text != "task") => Likeness::No,
             name => match programs::known(name).tasks {
                 [] => Likeness::No,
                 files => self.tasks(files, scope),
@@ -40,7 +40,13 @@ impl Looking<'_> {
 
     /// A program that is named by its path.
     fn own_script(self, name: &str, program: &Word, scope: &Scope) -> Likeness {
-        let Some(path) = program.plain() else { return Likeness::No };
+        let is_known = !matches!(programs::known(name).takes, Arguments::Unknown) || self.wanted.may_be(name);
+        let here = || ["$PWD/", "${PWD}/"].iter().find_map(|start| program.text.strip_prefix(*start));
+        let Some(path) = program.plain().or_else(here) else {
+            // Below the user's own directory, where programs are in folders of that name.
+            let is_installed = program.text.rsplit('/').nth(1) == Some("bin");
+            return if is_known || is_installed { Likeness::No } else { Likeness::UnclearFile };
+        };
         let is_system = ["/bin/", "/sbin/", "/usr/", "/opt/", "/nix/", "/snap/"].iter().any(|at| path.starts_with(at));
         if is_system || path.starts_with('~') {
             return Likeness::No;
@@ -52,14 +58,13 @@ impl Looking<'_> {
         };
         let found = self.sources.within(".", || self.files(path, scope, look));
         // What is installed elsewhere is known by its name: `/srv/bin/git`, `.venv/bin/python`.
-        let is_known = !matches!(programs::known(name).takes, Arguments::Unknown) || self.wanted.may_be(name);
         if found == Likeness::UnclearFile && is_known && !self.is_script(path) { Likeness::No } else { found }
     }
 
     /// Whether a path leads to a text of the project.
     fn is_script(self, path: &str) -> bool {
         let names = self.sources.names(path).unwrap_or_default();
-        names.iter().any(|name| matches!(self.sources.file(name), Source::Text(_)))
+        names.iter().any(|(_, name)| matches!(self.sources.file(name), Source::Text(_)))
     }
 
     /// A script that a shell is given.
@@ -120,6 +125,11 @@ impl Looking<'_> {
         }
     }
 
+    /// A line of a file that a shell of its own runs.
+    fn apart(self, line: &str) -> Likeness {
+        self.of_file(self.sources.within(".", || self.deeper().line(line)))
+    }
+
     /// A finding in the text of a file.
     fn of_file(self, found: Likeness) -> Likeness {
         if found == Likeness::Unclear { Likeness::UnclearFile } else { found }
@@ -147,22 +157,33 @@ impl Looking<'_> {
         if paths.iter().any(|path| scope.writes(path)) || self.sources.is_lost() || self.sources.is_tired() {
             return doubted;
         }
-        let names: Option<Vec<Vec<String>>> = paths.iter().map(|path| self.sources.names(path)).collect();
+        let names: Option<Vec<Vec<(String, String)>>> = paths.iter().map(|path| self.sources.names(path)).collect();
         let Some(names) = names else { return doubted };
         let mut looked = LookedAt { likeness: Likeness::No, is_there: false };
         for at in 0..names.iter().map(Vec::len).min().unwrap_or(0) {
-            let sources: Vec<&Source> = names.iter().map(|names| self.sources.file(&names[at])).collect();
+            let sources: Vec<&Source> = names.iter().map(|names| self.sources.file(&names[at].1)).collect();
             let first = sources.iter().position(|source| **source != Source::Absent);
             looked.is_there = first.is_some();
             let Some(first) = first else { continue };
-            let is_first = || self.sources.is_first(format!("{}\n{part}", names[first][at]));
+            let (directory, name) = &names[first][at];
+            let is_first = || self.sources.is_first(format!("{name}\n{part}"));
             looked.likeness = looked.likeness.max(match sources[first] {
-                Source::Text(text) if is_first() => look(self, text),
+                Source::Text(text) if is_first() => self.sources.in_directory(directory, || look(self, text)),
                 Source::Text(_) | Source::Binary | Source::Absent => Likeness::No,
                 Source::Unreadable => Likeness::UnclearFile,
             });
         }
         looked
+    }
+
+    /// The text of a file by every name that it may have.
+    fn texts(self, path: &str) -> String {
+        let names = self.sources.names(path).unwrap_or_default();
+        let texts = names.iter().filter_map(|(_, name)| match self.sources.file(name) {
+            Source::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<&str>>().join("\n")
     }
 
     /// A program whose tasks are in one of these files, in a language that is not read.
@@ -175,10 +196,14 @@ impl Looking<'_> {
         let Some(asked) = Asked::read(writing, arguments, assigned) else { return Likeness::UnclearFile };
         let files = asked.file.map_or_else(|| writing.files().to_vec(), |file| vec![file]);
         let look = |looking: Self, text: &str| {
-            let recipes = Recipes::read(writing, text, &asked);
-            let included = recipes.included().iter().map(|path| looking.files_if_any(path, scope, Self::mentioned));
+            let own = Recipes::read(writing, text, &asked);
+            let text = own.included().iter().fold(text.to_owned(), |text, path| text + "\n" + &looking.texts(path));
+            let recipes = Recipes::read(writing, &text, &asked);
+            // What these include in turn is only searched.
+            let more = recipes.included().iter().filter(|path| !own.included().contains(path));
+            let included = more.map(|path| looking.files_if_any(path, scope, Self::mentioned));
             let lines = recipes.lines(&asked);
-            let run = greatest(lines.iter().map(|line| looking.of_file(looking.deeper().line(line))));
+            let run = greatest(lines.iter().map(|line| looking.apart(line)));
             let doubt = if recipes.is_clear() { Likeness::No } else { Likeness::UnclearFile };
             run.max(doubt).max(greatest(included))
         };
@@ -219,7 +244,7 @@ impl Looking<'_> {
         let look = |looking: Self, text: &str| {
             let Ok(package) = serde_json::from_str::<Value>(text) else { return Likeness::UnclearFile };
             let lines = names.iter().filter_map(|name| package["scripts"].get(*name)?.as_str());
-            greatest(lines.map(|line| looking.of_file(looking.deeper().line(&format!("{line} {}", more.join(" "))))))
+            greatest(lines.map(|line| looking.apart(&format!("{line} {}", more.join(" ")))))
         };
         let part = format!("{} {}", names.join(" "), more.join(" "));
         self.sources.within(directory, || self.first_of(&["package.json"], &part, scope, look)).or_doubt()

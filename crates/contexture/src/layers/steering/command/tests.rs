@@ -5,6 +5,7 @@ use super::*;
 /// The files of a project.
 const PROJECT: &[(&str, &str)] = &[
     ("Makefile", include_str!("tests/Makefile")),
+    ("more.mk", "included:\n\tgit push\n"),
     ("sub/Makefile", "test:\n\tcargo test\n"),
     ("justfile", include_str!("tests/justfile")),
     ("package.json", include_str!("tests/package.json")),
@@ -684,6 +685,8 @@ fn files_that_a_command_runs_are_read() {
         "env A=1 make out",
         "bash -c 'make out'",
         "cd src && ../out.sh",
+        "$PWD/out.sh",
+        "make included",
     ];
     for line in pushes {
         assert_eq!(line_likeness("git push*", line), Likeness::Yes, "{line}");
@@ -697,6 +700,9 @@ fn files_that_a_command_runs_are_read() {
         "make --mak=other.mk",
         "make -kf other.mk",
         "just -q imported",
+        "find . -name out.sh -exec {} \\;",
+        "~/out.sh",
+        "MAKEFLAGS='--eval=x' make test",
         "make -f other.mk",
         "make -C elsewhere",
         "make -C /elsewhere",
@@ -726,11 +732,49 @@ fn files_that_a_command_runs_are_read() {
     for line in doubtful {
         assert_ne!(line_likeness("git push*", line), Likeness::No, "{line}");
     }
-    let harmless =
-        ["make", "make test", "make -j$(nproc) test", "make app.o", "make given GIVEN=status", "make -C sub test"];
+    let harmless = [
+        "make",
+        "make test",
+        "make -j$(nproc) test",
+        "make app.o",
+        "make given GIVEN=status",
+        "make -C sub test",
+        "cd sub && make test",
+        "cd sub && make test; cd .. && make test",
+        "make -C sub test && ./run-tests.sh",
+        "make in-sub",
+        "MAKEFLAGS=-j8 make test",
+        "~/.cargo/bin/cargo test",
+        "make -n out",
+        "just",
+        "just --list",
+        "just test fast",
+        "npm test",
+        "npm run build",
+        "npm run lint -- --fix",
+        "npm ls",
+        "yarn build",
+        "yarn --cwd web dev",
+        "tox -e py312",
+        "./gradlew test --info",
+        "./run-tests.sh now",
+        "bash run-tests.sh",
+        "./loop.sh",
+        "./node_modules/.bin/node script.js",
+        ".venv/bin/python -m pytest",
+        "python3 -W ignore script.py",
+        "CC=clang make app",
+        "python3 script.py",
+        "python3 -m pytest",
+        "rake --version",
+        "cat Makefile",
+        "gh pr create --body 'run ./missing.sh and make nothing'",
+    ];
     for line in harmless {
         assert_eq!(line_likeness("git push*", line), Likeness::No, "{line}");
     }
+    assert_eq!(line_likeness("cargo publish*", "make out"), Likeness::No, "another rule");
+    assert_eq!(line_likeness("rm -rf *", "make clean"), Likeness::Yes);
 }
 
 /// A project may come from somebody who wants the program to hang.
