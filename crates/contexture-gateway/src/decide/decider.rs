@@ -433,7 +433,9 @@ impl Decider {
         folder: &ConversationFolder,
         new: NewDecisions,
     ) -> Result<Option<KeptVersion>, PassReason> {
-        let is_waited_for = !new.is_empty() || self.keeper.patience().is_some();
+        // What was decided too late for an earlier request, and takes effect with this one, may not be written yet.
+        let is_behind = self.keeper.is_behind(&conversation.state());
+        let is_waited_for = is_behind || !new.is_empty() || self.keeper.patience().is_some();
         if is_waited_for && self.keeper.is_overtaken(conversation) {
             return Err(PassReason::Overtaken);
         }
