@@ -58,7 +58,8 @@ fn is_set_once(line: &str, name: &str) -> bool {
     let mentions = line.match_indices(name).map(|(at, _)| at).filter(is_whole).filter(|at| !is_use(at)).count();
     let parts = line.split(['\n', ';', '&', '|', '(', '{']).filter_map(|part| part.split_whitespace().next());
     let hides = parts.into_iter().any(|word| word == "." || HIDING.contains(&word));
-    !name.is_empty() && mentions == 1 && !hides
+    // With other separators a value may become several words.
+    !name.is_empty() && mentions == 1 && !hides && !line.contains("IFS")
 }
 
 #[cfg(test)]
@@ -88,6 +89,7 @@ mod tests {
             "D='*'; ls $D",
             "D=a | ls $D",
             "x || D=a; ls $D",
+            "IFS=,; D=a,b; ls $D",
         ] {
             assert!(words(line).contains(&"?".to_owned()), "{line}");
         }
