@@ -244,7 +244,10 @@ fn leaves_files(command: &Simple, directory: &Directory) -> bool {
     let effects = of_words(command, directory);
     let row = row(command.program().unwrap_or_default());
     // After a script, `sed` and `awk` take files.
-    let reads = matches!(row.changes, Changes::Sed | Changes::Awk) && operands_of(command).next().is_some();
+    let is_in_place = |word: &Word| word.text.starts_with('-') && word.text.contains('i');
+    let reads = matches!(row.changes, Changes::Sed | Changes::Awk)
+        && operands_of(command).next().is_some()
+        && !command.arguments().iter().any(is_in_place);
     let is_known = row.runs != Runs::Anything && (effects.is_presumed || reads);
     is_known && effects.changes.is_empty() && effects.doubts.is_empty() && !effects.is_guess
 }
