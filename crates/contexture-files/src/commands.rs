@@ -22,12 +22,12 @@ mod utilities;
 mod wrapped;
 
 pub(crate) use builtins::{bare, changes_shell, moves, set_options};
-use builtins::{declared, is_risky, sets_variables, settings};
+use builtins::{declared, is_risky, sets_up, sets_variables, settings};
 use copies::{Way, copied, linked, removed};
 use effects::makes_links;
 pub(crate) use effects::{Effects, any_link, may_link};
 use options::{APART_VARIABLES, WRITES, WRITES_WHOLE};
-use table::{Action, Changes, Does, Reading, Trait, acts, leaves_sources, row};
+use table::{Action, Changes, Does, Reading, Runs, Trait, acts, leaves_sources, row};
 
 /// Most characters of a command that an observation includes.
 const MAX_TOLD_CHARS: usize = 40;
@@ -82,7 +82,7 @@ fn is_of_git_elsewhere(name: &str, command: &Simple) -> bool {
 pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation {
     let swept = |under: Option<String>, extensions| Observation::Swept { under, extensions, by: by.to_owned() };
     match word.expands {
-        Expands::Never => match directory.place(&word.text) {
+        Expands::Never => match directory.place(&word.text).or_else(|| directory.place_anywhere(&word.text)) {
             Some(path) => swept(Some(path), Vec::new()),
             None => everything(by.to_owned()),
         },
@@ -171,6 +171,9 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
     if command.words.first().is_none_or(|word| word.plain().is_none()) {
         return Effects::all(command);
     }
+    if sets_up(command) {
+        return Effects::presumed();
+    }
     let evaluates = command.program().is_some_and(|program| row(program).has(Trait::Evaluates));
     if evaluates && command.arguments().iter().any(Word::has_subscript_command) {
         return Effects::all(command);
@@ -222,6 +225,8 @@ fn of_words(command: &Simple, directory: &Directory) -> Effects {
             Some(wrapped::Inner::Line(line)) => of_line(&line, command, directory),
             Some(wrapped::Inner::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
             Some(wrapped::Inner::Fed(inner)) if is_looking(&inner, directory) => Effects::presumed(),
+            // Names of files are no options, and what is presumed to leave files alone leaves more of them alone.
+            Some(wrapped::Inner::Fed(inner)) if leaves_files(&inner, directory) => Effects::presumed(),
             Some(wrapped::Inner::Fed(_)) => Effects::all(command),
             None => by_table(),
         },
@@ -232,6 +237,19 @@ fn of_words(command: &Simple, directory: &Directory) -> Effects {
 /// files, are presumed to change nothing either.
 fn is_looking(command: &Simple, directory: &Directory) -> bool {
     reading(command).is_some() && command.redirects.is_empty() && of_words(command, directory) == Effects::none()
+}
+
+/// Whether a command is known to leave all files alone, or presumed to, and not only because no table has it.
+fn leaves_files(command: &Simple, directory: &Directory) -> bool {
+    let effects = of_words(command, directory);
+    let row = row(command.program().unwrap_or_default());
+    // After a script, `sed` and `awk` take files.
+    let is_in_place = |word: &Word| word.text.starts_with('-') && word.text.contains('i');
+    let reads = matches!(row.changes, Changes::Sed | Changes::Awk)
+        && operands_of(command).next().is_some()
+        && !command.arguments().iter().any(is_in_place);
+    let is_known = row.runs != Runs::Anything && (effects.is_presumed || reads);
+    is_known && effects.changes.is_empty() && effects.doubts.is_empty() && !effects.is_guess
 }
 
 /// Returns what a command line does that another command runs. It is unknown how far it got.
@@ -263,12 +281,18 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         // A word that is not plain may be an option. What a formatter may change is known even so.
         return Effects::all(command);
     };
+    let count = words.len();
     let words = wrapped::of_package(wrapped::without_starter(&words));
     let words = words.as_slice();
+    // What only reads does so whoever starts it.
+    if words.len() < count && words.first().is_some_and(|program| row(program).reading().is_some()) {
+        let inner = Simple { words: command.words[count - words.len()..].to_vec(), ..command.clone() };
+        return of_words(&inner, directory).and(Effects::presumed());
+    }
     if acts(words, Does::StaysApart) && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str())) {
         return Effects::none();
     }
-    if is_presumed_by_name(words) && !sets_to_write(command) {
+    if (is_presumed_by_name(words) || words.contains(&"--dry-run")) && !sets_to_write(command) {
         return Effects::presumed();
     }
     // A program of the project may do anything; one of a package is known by its name.
@@ -332,6 +356,8 @@ fn is_presumed(words: &[&str]) -> bool {
 
 /// The extensions of the files that a command changes because it installs packages.
 fn installed(words: &[&str]) -> Option<&'static [&'static str]> {
+    let bare = tasks::without_leads(words);
+    let words = bare.as_slice();
     match table::action(words, |action| matches!(action.does, Does::Installs(_)))?.does {
         Does::Installs(extensions) => Some(extensions),
         _ => None,
@@ -340,6 +366,10 @@ fn installed(words: &[&str]) -> Option<&'static [&'static str]> {
 
 /// Whether an option, or the name of a variable, asks for files to be changed.
 fn asks_to_write(option: &str) -> bool {
+    // `-U` is a user, or lines around.
+    if option == "-U" {
+        return false;
+    }
     let name = option.split('=').next().unwrap_or(option).to_lowercase();
     name.split('-').any(|part| WRITES.iter().any(|begin| part.starts_with(begin)) || WRITES_WHOLE.contains(&part))
 }

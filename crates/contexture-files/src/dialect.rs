@@ -26,6 +26,7 @@ mod scripts;
 
 pub use super::completion::says_failed;
 use arguments::Arguments;
+pub(crate) use arguments::only_looks;
 use guess::guess;
 
 /// What a tool does.

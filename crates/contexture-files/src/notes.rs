@@ -174,6 +174,19 @@ pub(crate) fn made_commits(output: &str) -> impl Iterator<Item = &str> {
     output.lines().filter_map(made_commit)
 }
 
+/// The commits that an output of `git log` or `git show` begins its lines with.
+pub(crate) fn shown_commits(output: &str) -> impl Iterator<Item = &str> {
+    let first = |line: &str| -> Option<(usize, usize)> {
+        let bare = line.strip_prefix("commit ").unwrap_or(line).trim_start_matches(['*', '|', ' ']);
+        let hash = bare.split_whitespace().next()?;
+        let start = line.len() - bare.len();
+        let is_hash =
+            (7..=40).contains(&hash.len()) && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_hash.then_some((start, start + hash.len()))
+    };
+    output.lines().filter_map(move |line| first(line).map(|(start, end)| &line[start..end]))
+}
+
 fn made_commit(line: &str) -> Option<&str> {
     let (head, _) = line.strip_prefix('[')?.split_once(']')?;
     head.rsplit(' ').next().filter(|hash| hash.len() >= 7 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -196,7 +209,6 @@ const DEEDS: &[&str] = &[
     "checked",
     "cherry",
     "cleaned",
-    "committed",
     "corrected",
     "created",
     "deleted",
@@ -213,7 +225,6 @@ const DEEDS: &[&str] = &[
     "overwrote",
     "patched",
     "pulled",
-    "pushed",
     "ran",
     "rebased",
     "refactored",
@@ -351,8 +362,14 @@ pub(crate) fn asks_person(text: &str) -> bool {
     sentences(text).any(|sentence| {
         let lower = sentence.to_lowercase();
         let words: Vec<&str> = words_of(&lower).collect();
-        let asks = words.iter().position(|word| matches!(*word, "please" | "could" | "can" | "need"));
-        asks.is_some_and(|at| words[at..].iter().any(|word| ASKED.contains(word)))
+        // `I can do it if you like` is an offer.
+        let asks = |at: usize| match (words[at], words.get(at + 1).copied()) {
+            ("please", _) => true,
+            ("could" | "can" | "will" | "would" | "need" | "want", Some("you")) => true,
+            ("you", Some("need" | "should" | "must" | "have")) => true,
+            _ => false,
+        };
+        (0..words.len()).any(|at| asks(at) && words[at..].iter().any(|word| ASKED.contains(word)))
     })
 }
 
@@ -390,7 +407,11 @@ mod tests {
             assert_eq!(named(text), Vec::<Option<String>>::new(), "{text}");
         }
         assert!(asks_person("Please rebase the branch onto main, then tell me."));
-        assert!(!asks_person("The tests pass now."));
+        assert!(asks_person("Could you run the migration? I need you to update the lock file."));
+        for text in ["The tests pass now.", "If you want, I can commit this and update the branch.", "I need to fix x."]
+        {
+            assert!(!asks_person(text), "{text}");
+        }
         assert_eq!(under(of_person("Done, continue", true)), [None]);
         assert_eq!(under(of_person("done with 1 2 3 4 5 6 7", true)), Vec::<Option<String>>::new());
         let data = format!("I changed a.txt {}", "and b ".repeat(4_000));

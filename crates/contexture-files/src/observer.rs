@@ -39,12 +39,12 @@ pub struct Observer {
     batch: Batch,
     /// Whether the agent last asked a person to do something to files.
     has_asked: bool,
-    /// The commits that this agent made, newest last.
+    /// The commits that this agent made or was shown, newest last.
     commits: Vec<String>,
 }
 
 /// Most commits that are remembered.
-const MAX_COMMITS: usize = 64;
+const MAX_COMMITS: usize = 256;
 
 impl Observer {
     /// An observer for agents that use these dialects.
@@ -104,6 +104,12 @@ impl Observer {
         }
         if seen.command.as_deref().is_some_and(|line| line.contains("commit")) {
             self.commits.extend(notes::made_commits(&output.output).map(str::to_owned));
+        }
+        // What the history shows is not new.
+        if seen.command.as_deref().is_some_and(|line| line.contains("git log") || line.contains("git show")) {
+            self.commits.extend(notes::shown_commits(&output.output).map(str::to_owned));
+        }
+        if !self.commits.is_empty() {
             let surplus = self.commits.len().saturating_sub(MAX_COMMITS);
             self.commits.drain(..surplus);
         }

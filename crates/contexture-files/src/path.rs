@@ -160,6 +160,14 @@ pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
 
 /// The same, of paths as they are compared.
 pub(crate) fn is_beneath_folded(normal: &str, under: &str) -> bool {
+    // Nothing was known of what a command has just made.
+    if under.starts_with(MADE_HERE) {
+        return starts(normal, under);
+    }
+    if let Some(end) = under.strip_prefix(ANYWHERE) {
+        // Of a relative path the directories above it are not known.
+        return !is_absolute(normal) || normal.match_indices('/').any(|(at, _)| starts(&normal[at + 1..], end));
+    }
     if is_anywhere(under) || normal.starts_with("..") {
         return true;
     }
@@ -171,6 +179,12 @@ pub(crate) fn is_beneath_folded(normal: &str, under: &str) -> bool {
         (true, false) => normal.match_indices('/').any(|(at, _)| starts(&normal[at + 1..], under)),
     }
 }
+
+/// How a path begins that stands for a new file whose name is not known.
+pub(crate) const MADE_HERE: &str = "/tmp/.made-here-";
+
+/// How a path begins that may be beneath any directory.
+const ANYWHERE: &str = "*/";
 
 /// Whether a path begins with another one, by whole parts.
 fn starts(path: &str, start: &str) -> bool {
@@ -286,6 +300,13 @@ impl Directory {
     /// `None` if it is unknown where it leads.
     pub(crate) fn place_somewhere(&self, written: &str) -> Option<String> {
         self.place(written).or_else(|| (!is_absolute(written) && *self == Directory::Lost).then(|| written.to_owned()))
+    }
+
+    /// A path that stands for a relative one beneath any directory, where the directory is lost.
+    pub(crate) fn place_anywhere(&self, written: &str) -> Option<String> {
+        let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.starts_with('~');
+        let is_lost = *self == Directory::Lost && !is_absolute(written) && !written.contains(':');
+        (is_lost && written.trim_end_matches('/').split('/').all(is_plain)).then(|| format!("{ANYWHERE}{written}"))
     }
 
     /// The same for tools that are given absolute paths, addresses of files, or paths from the root of the workspace.

@@ -11,7 +11,7 @@ use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
 use super::path::{Directory, Known, is_device};
-use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse};
+use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse, parse_all};
 
 mod attribute;
 mod evidence;
@@ -37,7 +37,11 @@ pub(crate) fn observe(
     if completion == Completion::Undone {
         return Ran { observations: Vec::new(), directory, is_silent: false };
     }
-    let Some(script) = parse(line) else {
+    // Of functions, `case` and what runs in the background it is only known which commands there are.
+    let Some(script) = parse(line).or_else(|| parse_all(line).map(Script::branching)) else {
+        if is_unreadable(line, output) {
+            return Ran { observations: Vec::new(), directory, is_silent: false };
+        }
         let mut observations = vec![everything(in_short(line))];
         observations.extend(may_link(line));
         observations.extend(observe_mentions(&output.text, None));
@@ -53,7 +57,25 @@ pub(crate) fn observe(
     if let Some(said) = evidence::said(&script, &output.text) {
         said.settle(&mut ran.observations);
     }
+    evidence::settle_stash(&script, &output.text, &mut ran.observations);
     ran
+}
+
+/// What shells say of a line that they cannot read.
+const UNREADABLE: [&str; 5] = [
+    "unexpected EOF while looking for matching",
+    "syntax error near unexpected token",
+    "syntax error: unexpected end of file",
+    "zsh:1: unmatched ",
+    "zsh:1: parse error near",
+];
+
+/// Whether a shell refused a line as a whole, so that nothing of it ran. Of several lines, it runs those before.
+fn is_unreadable(line: &str, output: &Framed<'_>) -> bool {
+    let says = |text: &str| UNREADABLE.iter().any(|phrase| text.contains(phrase));
+    let mut lines = output.text.lines().filter(|line| !line.trim().is_empty());
+    let is_short = output.text.lines().count() <= 3;
+    !line.trim().contains('\n') && output.exit != Some(0) && is_short && lines.next().is_some_and(says)
 }
 
 /// The exit status of a shell that does not find a program.

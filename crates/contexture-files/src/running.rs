@@ -11,6 +11,9 @@ const MAX_RUNNING: usize = 16;
 /// Most files of a command that are followed one by one.
 const MAX_WRITES: usize = 16;
 
+/// Most files that the report of an agent may name. With more, it may have changed any.
+const MAX_REPORTED: usize = 64;
+
 /// What goes on beside the agent's calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running {
@@ -101,7 +104,20 @@ impl Started {
     /// The same for the last time, when it has ended with a report. One that was only to look may say that it did more.
     fn last_told(&self, report: &str) -> Vec<Observation> {
         let is_free = self.is_free || (self.by == AN_AGENT && says_change(report));
-        if is_free { vec![everything(self.by.clone())] } else { self.told() }
+        if !is_free {
+            return self.told();
+        }
+        // An agent tells which files it worked on.
+        let named: Vec<&str> = named_places(report).map(|place| place.path).collect();
+        if self.by != AN_AGENT || named.is_empty() || named.len() > MAX_REPORTED {
+            return vec![everything(self.by.clone())];
+        }
+        let swept = |under: &str| Observation::Swept {
+            under: Some(under.to_owned()),
+            extensions: Vec::new(),
+            by: self.by.clone(),
+        };
+        named.into_iter().map(swept).chain(self.told()).collect()
     }
 }
 

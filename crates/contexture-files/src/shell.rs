@@ -4,6 +4,7 @@
 //! cannot follow something (functions, `case`, arithmetic commands, unbalanced quotes), it refuses the whole line. It
 //! does not expand anything: a word that the shell would change is marked as not plain.
 
+mod constants;
 mod parse;
 mod whole;
 mod word;
@@ -127,6 +128,15 @@ pub struct Script {
 }
 
 impl Script {
+    /// The same commands, of which it is unknown which of them run, and when.
+    pub(crate) fn branching(mut self) -> Self {
+        let pipelines = std::mem::take(&mut self.pipelines).into_iter();
+        let straight = pipelines.flat_map(|pipeline| pipeline.commands.into_iter().chain(pipeline.inner));
+        self.others = straight.chain(std::mem::take(&mut self.others)).collect();
+        self.is_straight = false;
+        self
+    }
+
     /// All commands.
     pub fn commands(&self) -> impl Iterator<Item = &Simple> {
         self.pipelines.iter().flat_map(|pipeline| pipeline.commands.iter().chain(&pipeline.inner)).chain(&self.others)

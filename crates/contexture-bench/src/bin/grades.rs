@@ -41,6 +41,9 @@ struct Arguments {
     /// Print the lines shown of each file by all that lowered their grade.
     #[arg(long)]
     sets: bool,
+    /// Print each call and message that put lines in doubt, with how many.
+    #[arg(long)]
+    doubts: bool,
 }
 
 fn main() -> ExitCode {
@@ -70,9 +73,13 @@ struct Counts {
     causes: HashMap<String, usize>,
     /// Claimed lines that a later read showed again, by grade: how many it confirmed and how many it contradicted.
     held: BTreeMap<&'static str, (usize, usize)>,
+    /// The same by grade and first cause.
+    held_by: BTreeMap<String, (usize, usize)>,
     wrong: Vec<String>,
     /// Shown lines by grade and all causes.
     sets: HashMap<String, usize>,
+    /// What put lines in doubt.
+    doubts: Vec<String>,
 }
 
 impl Counts {
@@ -88,7 +95,12 @@ impl Counts {
             let sum = self.held.entry(grade).or_default();
             (sum.0, sum.1) = (sum.0 + right, sum.1 + wrong);
         }
+        for (cause, (right, wrong)) in other.held_by {
+            let sum = self.held_by.entry(cause).or_default();
+            (sum.0, sum.1) = (sum.0 + right, sum.1 + wrong);
+        }
         self.wrong.extend(other.wrong);
+        self.doubts.extend(other.doubts);
         for (set, lines) in other.sets {
             *self.sets.entry(set).or_default() += lines;
         }
@@ -123,8 +135,16 @@ impl Counts {
         for (cause, lines) in causes.into_iter().take(arguments.causes) {
             let _ = writeln!(text, "{:6.2} %  {cause}", share(*lines));
         }
+        let mut held: Vec<(&String, &(usize, usize))> = self.held_by.iter().collect();
+        held.sort_by_key(|(cause, (right, wrong))| (std::cmp::Reverse(right + wrong), *cause));
+        for (cause, (right, wrong)) in held.into_iter().take(arguments.causes) {
+            let _ = writeln!(text, "{right:7} confirmed {wrong:6} contradicted  {cause}");
+        }
         for wrong in self.wrong.iter().filter(|_| arguments.wrong) {
             let _ = writeln!(text, "{wrong}");
+        }
+        for doubt in self.doubts.iter().filter(|_| arguments.doubts) {
+            let _ = writeln!(text, "doubt\t{}", doubt.replace('\n', " "));
         }
         for (set, lines) in self.sets.iter().filter(|_| arguments.sets) {
             let _ = writeln!(text, "set\t{lines}\t{}", set.replace('\n', " "));
@@ -183,23 +203,28 @@ impl Counts {
         let Observation::Read { path, block, .. } = observation else { return };
         let (Some(first), Some(file)) = (block.first, model.place(path)) else { return };
         for (place, segment) in model.files()[file].segments.iter().enumerate() {
-            let Some(known) = segment.first else { continue };
+            // Lines in doubt are looked for where they were last.
+            let Some(known) = segment.likely_first() else { continue };
             for (index, line) in segment.lines.iter().enumerate() {
                 let shown = (known + index).checked_sub(first).and_then(|at| block.lines.get(at));
                 let Some(shown) = shown else { continue };
                 let claim = model.claim(file, place, index..index + 1);
+                if segment.first.is_none() && claim.grade != Grade::InDoubt {
+                    continue;
+                }
                 let grade = match claim.grade {
                     Grade::Verified => "verified",
                     Grade::Sure => "sure",
                     Grade::Presumed => "presumed",
                     _ => "in doubt",
                 };
+                let by = claim.by.first().map(|cause| cause.by.clone()).unwrap_or_default();
                 let held = self.held.entry(grade).or_default();
+                let held_by = self.held_by.entry(format!("{grade}: {by}")).or_default();
                 if **shown == *line.text {
-                    held.0 += 1;
+                    (held.0, held_by.0) = (held.0 + 1, held_by.0 + 1);
                 } else {
-                    held.1 += 1;
-                    let by = claim.by.first().map(|cause| cause.by.clone()).unwrap_or_default();
+                    (held.1, held_by.1) = (held.1 + 1, held_by.1 + 1);
                     let (was, is) = (&line.text, shown);
                     self.wrong.push(format!("{name} {grade} {path}:{} was {was:?} is {is:?} {by}", known + index));
                 }
@@ -260,12 +285,27 @@ fn play(source: &RecordingSource, budget: u64) -> Option<Counts> {
         calls.extend(record.calls().map(|call| (call.call_id.to_string(), call.clone())));
         for observation in observed(&mut observer, &mut calls, record) {
             counts.hold(&model, &name, &observation);
+            let before = doubtful_lines(&model);
             model.apply(at, &observation);
+            let put = doubtful_lines(&model).saturating_sub(before);
+            if put > 0 {
+                let told: String = format!("{observation:?}").chars().take(MOST_TOLD).collect();
+                counts.doubts.push(format!("{put}\t{name}\t{at}\t{told}"));
+            }
         }
         let counted = |item: &Item| (Arc::new(item.clone()), count_item(&Estimate, item));
         folder.push(record.items().iter().map(counted));
     }
     Some(counts)
+}
+
+/// Most characters of what is printed of an observation.
+const MOST_TOLD: usize = 160;
+
+/// How many known lines are in doubt.
+fn doubtful_lines(model: &FileModel) -> usize {
+    let lines = model.files().iter().flat_map(|file| &file.segments).flat_map(|segment| &segment.lines);
+    lines.filter(|line| !line.is_sure()).count()
 }
 
 /// What a record tells about files.

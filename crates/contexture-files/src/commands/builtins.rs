@@ -12,8 +12,33 @@ pub(super) fn is_risky(name: &str) -> bool {
     RISKY_VARIABLES.contains(&name) || RISKY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Scripts with which tools set up a shell: they set variables and define functions.
+const SETUPS: &[&str] = &[
+    ".bash_profile",
+    ".bashrc",
+    ".profile",
+    ".zprofile",
+    ".zshrc",
+    "activate",
+    "asdf.sh",
+    "nvm.sh",
+    "sdkman-init.sh",
+    "virtualenvwrapper.sh",
+];
+
+/// Whether a command only sets up the shell for a tool: `. "$NVM_DIR/nvm.sh"`, `source .venv/bin/activate`.
+pub(super) fn sets_up(command: &Simple) -> bool {
+    let is_source = matches!(command.program(), Some("." | "source"));
+    let [script] = command.arguments() else { return false };
+    let name = script.text.rsplit('/').next().unwrap_or_default();
+    is_source && command.redirects.is_empty() && (SETUPS.contains(&name) || script.text.ends_with(".cargo/env"))
+}
+
 /// Whether a command may change the directory of the shell that runs it.
 pub(crate) fn moves(command: &Simple) -> bool {
+    if sets_up(command) {
+        return false;
+    }
     let command = bare(command);
     match command.program() {
         // What it is told to run later may be any of these.

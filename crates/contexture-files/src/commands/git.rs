@@ -4,6 +4,7 @@ use super::copies::{Way, copied, removed};
 use super::options::GIT_UNLESS;
 use super::table::{Does, acts};
 use super::{Effects, everything, is_presumed, reach, told};
+use crate::mentions::looks_like_file;
 use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
@@ -93,12 +94,13 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         return if is_safe { Effects::presumed() } else { all() };
     };
     match (action, words.as_slice()) {
-        ("checkout", ["-b", name] | ["-q", "-b", name] | ["-b", name, "HEAD"])
-        | ("switch", ["-c" | "--create", name] | ["-q", "-c", name])
+        ("checkout", ["-b", name] | ["-q", "-b", name] | ["-b", name, "-q" | "HEAD"])
+        | ("switch", ["-c" | "--create", name] | ["-q", "-c", name] | ["-c", name, "-q"])
             if !name.starts_with('-') =>
         {
             Effects::none()
         }
+        ("clone", words) => cloned(command, words, directory),
         ("stash", ["push" | "save", ..]) => stashed(command, &words, rest, directory),
         ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
         ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
@@ -123,6 +125,26 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     }
 }
 
+/// What `clone` makes: a directory that was empty or was not there.
+fn cloned(command: &Simple, words: &[&str], directory: &Directory) -> Effects {
+    let writes = |word: &&str| GIT_UNLESS.iter().any(|option| word.starts_with(option)) || word.starts_with("-c");
+    if words.iter().any(writes) {
+        return Effects::all(command);
+    }
+    let by = told(command);
+    let last =
+        |word: &str| word.trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next().map(str::to_owned);
+    let named = words.iter().filter(|word| !word.starts_with('-'));
+    let places = named.flat_map(|word| [Some((*word).to_owned()).filter(|word| !word.contains("://")), last(word)]);
+    let swept = |name: String| Observation::Swept {
+        under: directory.place_somewhere(&name),
+        extensions: Vec::new(),
+        by: by.clone(),
+    };
+    let doubts = places.flatten().filter(|name| !name.is_empty()).map(swept).collect();
+    Effects { doubts, ..Effects::presumed() }
+}
+
 /// Whether an action changes nothing but the repository, and is given no option that writes a file or runs a program.
 fn is_apart(action: &str, words: &[&str]) -> bool {
     let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
@@ -140,6 +162,22 @@ fn stashed(command: &Simple, words: &[&str], rest: &[Word], directory: &Director
     if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }
 
+/// What `checkout FILES` and `checkout COMMIT FILES` change. A branch that is named like a file is not thought of, so all
+/// else is presumed to stay.
+fn checked_out(command: &Simple, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
+    let is_file =
+        |word: &&str| looks_like_file(word) && !word.starts_with('-') && !word.ends_with(|c: char| c.is_ascii_digit());
+    let files = words.iter().rev().take_while(|word| is_file(word)).count();
+    let is_commit = |word: &&str| !word.starts_with('-');
+    let start = words.len() - files;
+    if files == 0 || start > 1 || !words[..start].iter().all(is_commit) {
+        return Effects::all(command);
+    }
+    let by = told(command);
+    let doubts = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
+    Effects { doubts, ..Effects::presumed() }
+}
+
 /// What `checkout -- FILES` and `restore FILES` change.
 fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], directory: &Directory) -> Effects {
     let is_staged = words.iter().any(|word| matches!(*word, "--staged" | "-S"));
@@ -153,7 +191,7 @@ fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], direc
         None if action == "restore" && words.iter().all(|word| !word.starts_with('-')) => 0,
         // Of these, only files can be chosen.
         None if matches!(words, ["--ours" | "--theirs", _, ..]) => 1,
-        None => return Effects::all(command),
+        None => return checked_out(command, words, rest, directory),
     };
     let by = told(command);
     let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();

@@ -5,7 +5,7 @@
 //! doubt.
 
 use self::words::{OTHER_DEEDS, PYTHON_DEEDS, PYTHON_FINDERS, PYTHON_MODULES, PYTHON_WRITERS, SCRIPT_DEEDS};
-use super::sed::{Syntax, needed_text};
+use super::sed::{Syntax, has_flag, needed_text};
 use super::table::Language;
 use super::unknown::CHANGERS;
 use super::{Effects, operands_of, reach, told};
@@ -85,7 +85,9 @@ fn python(text: &str) -> Deeds<'_> {
         || bare.contains("sys.path")
         || bare.contains("sys.modules");
     // `Path.replace` renames a file.
-    let may_rename = has(&["Path", "pathlib"]) && has(&["replace"]);
+    let renames = |at: usize| within(&bare[at + ".replace(".len()..]).is_none_or(|all| top_level(all).count() < 2);
+    let may_rename = has(&["Path", "pathlib"]) && bare.match_indices(".replace(").any(|(at, _)| renames(at))
+        || bare.contains(".replace)");
     if has(PYTHON_DEEDS) || has_odd || may_rename {
         return Deeds::Unknown;
     }
@@ -257,9 +259,12 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
         return None;
     }
     let code = words.get(at + 1)?;
-    // `e` at the end of a substitution runs its result.
-    let runs = code.text.contains("/e") || code.text.contains("ee") || code.plain().is_none();
-    if runs || other(&code.text) != Deeds::Reads {
+    // `e` at the end of a substitution runs its result. What the shell puts into one is text.
+    let is_plain = code.plain().is_some();
+    let is_text = code.is_quoted && code.text.trim_start().starts_with("s/");
+    let runs = has_flag(&code.text, &['e']) || !(is_plain || is_text);
+    let text = if is_plain { code.text.clone() } else { code.text.replace("``", "") };
+    if runs || !(only_substitutes(&text) || other(&text) == Deeds::Reads) {
         return None;
     }
     let in_place = options.iter().any(|word| word.text.contains('i'));
@@ -273,7 +278,7 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
     }
     // Line by line, a substitution touches only lines that have its text.
     let is_by_line = options.iter().all(|word| !word.text.contains(['0', 'l', 'a', 'n'])) && is_printing(options);
-    if let Some(change) = substitution(&code.text).filter(|_| is_by_line) {
+    if let Some(change) = substitution(&code.text).filter(|_| is_by_line && is_plain) {
         let one = |word: &&Word| {
             let path = directory.place(word.plain()?)?;
             Some(Observation::Rewrite { path, changes: vec![change.clone()], by: by.clone() })
@@ -284,6 +289,15 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
     }
     let doubts = operands.into_iter().map(|word| reach(word, directory, &by)).collect();
     Some(Effects { doubts, ..Effects::presumed() })
+}
+
+/// Whether a program of Perl consists of substitutions alone, whose texts do nothing.
+fn only_substitutes(code: &str) -> bool {
+    let mut statements = code.split([';', '\n']).map(str::trim).filter(|statement| !statement.is_empty());
+    let runs = ["@{", "${", "(?{", "(??{"].iter().any(|sign| code.contains(sign));
+    !runs
+        && statements
+            .all(|statement| statement.strip_prefix('s').is_some_and(|rest| rest.starts_with(['/', '|', '#', '{'])))
 }
 
 /// Whether options of Perl let it print every line after its program ran.
@@ -349,6 +363,16 @@ mod tests {
         assert_eq!(python(text), Deeds::Writes(vec!["a/x.go", "b/y.go"]));
         assert_eq!(python("open('a.txt', mode='a')"), Deeds::Writes(vec!["a.txt"]));
         assert_eq!(python("from pathlib import Path\nPath('a.txt').open('w')"), Deeds::Writes(vec!["a.txt"]));
+    }
+
+    #[test]
+    fn substitutions_of_perl_do_nothing_else() {
+        for code in ["s/a->b|c/d/g", "s|a|b|; s/need/keep/"] {
+            assert!(only_substitutes(code) && !has_flag(code, &['e']), "{code}");
+        }
+        for code in ["s/a/b/; unlink 'x'", "s/a/@{[unlink 'x']}/", "s/a/unlink 'x'/e", "s{a}{f()}ge"] {
+            assert!(!only_substitutes(code) || has_flag(code, &['e']), "{code}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Words that the shell changes before a command gets them, and what they may become.
 
-use super::{Effects, of_words, reading};
+use super::{Effects, of_words, reaches_everything, reading};
+use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Expands, Simple, Word};
 
@@ -16,12 +17,16 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
     if !command.arguments().iter().any(|word| word.plain().is_none()) {
         return None;
     }
+    let are_values = are_values(command.arguments());
+    if let Some(effects) = same_whatever_they_are(command, directory).filter(|_| are_values) {
+        return Some(effects);
+    }
     for stand_in in STAND_INS {
         let plain = with_stand_ins(command, stand_in)?;
         if !is_harmless(&of_words(&plain, directory)) {
             return None;
         }
-        for option in &command.loose {
+        for option in command.loose.iter().filter(|_| !are_values) {
             let mut told = plain.clone();
             told.words.push(Word { text: option.clone(), ..Word::default() });
             told.words.push(Word { text: "x".to_owned(), ..Word::default() });
@@ -29,6 +34,9 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
                 return None;
             }
         }
+    }
+    if are_values && reading(command).is_none() {
+        return Some(Effects::presumed());
     }
     // What only reads does so whatever it is given, but for options that nobody wrote.
     let is_certain = reading(command).is_some()
@@ -40,6 +48,25 @@ pub(super) fn whatever_they_are(command: &Simple, directory: &Directory) -> Opti
         });
     let own = of_words(&with_stand_ins(command, STAND_INS[0])?, directory);
     Some(if is_certain { own } else { Effects::presumed() })
+}
+
+/// What a command changes whatever is put in, if that is only what it names elsewhere.
+fn same_whatever_they_are(command: &Simple, directory: &Directory) -> Option<Effects> {
+    let [one, other] = STAND_INS.map(|stand_in| Some(of_words(&with_stand_ins(command, stand_in)?, directory)));
+    let (one, other) = (one?, other?);
+    let is_named = |told: &Observation| !reaches_everything(told);
+    let is_limited = one.changes.is_empty() && !one.doubts.is_empty() && one.doubts.iter().all(is_named);
+    (one == other && is_limited && !one.is_guess).then(|| one.and(Effects::presumed()))
+}
+
+/// Whether all that the shell puts in is within quotes, after an option or after other text, so that none of it becomes
+/// an option: `--body "$(cat notes)"`.
+fn are_values(arguments: &[Word]) -> bool {
+    (0..arguments.len()).filter(|at| arguments[*at].expands == Expands::ToAnything).all(|at| {
+        let is_after_option = at > 0 && arguments[at - 1].plain().is_some_and(|word| word.starts_with('-'));
+        let begins = arguments[at].text.starts_with(['$', '`', '-']);
+        arguments[at].is_quoted && !arguments[at].has_braces && (is_after_option || !begins)
+    })
 }
 
 fn is_harmless(effects: &Effects) -> bool {

@@ -8,10 +8,10 @@ pub const GIT_UNLESS: &[&str] =
 pub const APART_VARIABLES: &[&str] = &["GOFLAGS", "GOWORK", "NODE_OPTIONS", "GH_PAGER", "GOTOOLCHAIN"];
 
 /// Beginnings of parts of options that ask for files to be changed, so that nothing is presumed.
-pub const WRITES: &[&str] = &["update", "bless", "overwrite", "accept", "regen", "snapshot"];
+pub const WRITES: &[&str] = &["update", "bless", "overwrite", "regen", "snapshot"];
 
 /// The same for whole parts of options.
-pub const WRITES_WHOLE: &[&str] = &["fix", "write", "apply", "inplace", "u"];
+pub const WRITES_WHOLE: &[&str] = &["accept", "acceptall", "accepted", "fix", "write", "apply", "inplace", "u"];
 
 /// Options with which `curl` writes files; without them it is presumed to leave sources alone.
 pub const CURL_WRITES: &[&str] = &[

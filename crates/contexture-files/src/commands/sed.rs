@@ -75,7 +75,7 @@ impl<'a> Sed<'a> {
 /// What a `sed` command does to files.
 pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let Some(sed) = Sed::read(command).filter(|sed| sed.scripts.iter().all(|script| is_harmless(script))) else {
-        return Effects::all(command);
+        return edited_somehow(command, directory).unwrap_or_else(|| Effects::all(command));
     };
     let Some(suffix) = sed.in_place else { return Effects::none() };
     let by = told(command);
@@ -103,6 +103,44 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     }
     effects
 }
+
+/// What `sed -i` does with substitutions that are not understood, or that the shell puts together: something to the
+/// files that are named.
+fn edited_somehow(command: &Simple, directory: &Directory) -> Option<Effects> {
+    let is_script = |word: &Word| {
+        let is_substitution =
+            |part: &str| part.strip_prefix('s').is_some_and(|rest| rest.starts_with(['/', '|', '#', ',', '@', '!']));
+        let mut parts = word.text.split([';', '\n']).map(str::trim).filter(|part| !part.is_empty());
+        let are_all = word.text.starts_with('s') && parts.all(is_substitution);
+        word.is_quoted && !word.has_braces && are_all && !has_flag(&word.text, &['e', 'w'])
+    };
+    let mut plain = command.clone();
+    let scripts = plain.words.iter_mut().skip(1).filter(|word| is_script(word));
+    let mut count = 0;
+    for script in scripts {
+        *script = Word { text: "s/x/y/".to_owned(), is_quoted: true, ..Word::default() };
+        count += 1;
+    }
+    let sed = Sed::read(&plain).filter(|sed| count > 0 && sed.in_place.is_some())?;
+    let by = told(command);
+    let doubts = sed.files.iter().map(|file| reach(file, directory, &by)).collect();
+    Some(Effects { doubts, ..Effects::presumed() })
+}
+
+/// Whether a substitution may have one of some flags, with which its result is run or written elsewhere.
+pub(super) fn has_flag(code: &str, wanted: &[char]) -> bool {
+    let ends = code.match_indices(|c: char| c.is_ascii_punctuation());
+    ends.into_iter().any(|(at, end)| {
+        let rest = &code[at + end.len()..];
+        let flags = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let are_flags =
+            flags <= MOST_FLAGS && rest[..flags].bytes().all(|byte| b"0123456789egimnopsuwxrIM".contains(&byte));
+        are_flags && rest[..flags].contains(wanted) && rest[flags..].chars().next().is_none_or(|c| c != '_')
+    })
+}
+
+/// The most letters after a substitution that are taken for its flags.
+const MOST_FLAGS: usize = 4;
 
 /// The ranges of a `sed -n` script that only prints: `1,20p`, `5p`, `7,$p`, `1,5p;9,12p`.
 ///

@@ -88,6 +88,20 @@ pub(super) fn is_looking_task(words: &[&str]) -> bool {
     false
 }
 
+/// The words of a program that runs tasks, without the options that say for which package.
+pub(super) fn without_leads<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let Some((program, mut rest)) = words.split_first().filter(|(program, _)| row(program).runs == Runs::Tasks) else {
+        return words.to_vec();
+    };
+    while let [option, _, more @ ..] = rest
+        && LEAD_VALUES.contains(option)
+        && option.starts_with('-')
+    {
+        rest = more;
+    }
+    [*program].into_iter().chain(rest.iter().copied()).collect()
+}
+
 /// Whether an argument asks for files to be changed.
 fn is_request_to_write(word: &str) -> bool {
     word.starts_with('-') && asks_to_write(word)

@@ -7,6 +7,7 @@ use super::table::{Runs, row};
 use super::tasks::CHANGING_TASKS;
 use super::{Effects, asks_to_write, may_link, told};
 use crate::dialect::guess::{CHANGING, PROJECT_CHANGING};
+use crate::dialect::only_looks;
 use crate::model::named_places;
 use crate::observation::Observation;
 use crate::path::Directory;
@@ -63,6 +64,9 @@ const SHELL_SIGNS: &[char] = &[';', '|', '&', '<', '>', '$', '`', '\n'];
 pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -> Effects {
     let built = built(words);
     let words = built.as_deref().unwrap_or(words);
+    if is_review(words) {
+        return Effects::presumed();
+    }
     if may_change_anything(words) {
         return Effects::all(command);
     }
@@ -90,6 +94,16 @@ pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -
     doubts.extend(documents.flat_map(named_places).map(|place| swept(place.path)));
     doubts.extend(words.iter().filter_map(|word| may_link(word)).take(1));
     Effects { doubts, is_guess: true, ..Effects::presumed() }
+}
+
+/// Whether a command lets another agent work that is told only to look: `codex exec review`, `claude -p 'Review …'`.
+fn is_review(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first().filter(|(program, _)| row(program).runs == Runs::Agent) else {
+        return false;
+    };
+    let is_action = rest.iter().take_while(|word| !word.contains(char::is_whitespace)).any(|word| *word == "review");
+    let mut tasks = rest.iter().filter(|word| word.contains(char::is_whitespace)).peekable();
+    *program != "aider" && (is_action || tasks.peek().is_some()) && tasks.all(|task| only_looks(task))
 }
 
 /// The words of a program that is built and run at once, without those that only build it: `go run ./cmd/x list`.
@@ -141,7 +155,16 @@ fn may_change_anything(words: &[&str]) -> bool {
         || is_script(name)
         || runs_anything(name)
         || says(name, &[CHANGERS])
-        || arguments.iter().any(|word| tells_to_change(word))
+        || (0..arguments.len()).any(|at| !is_value(arguments, at) && tells_to_change(arguments[at]))
+}
+
+/// Whether a word is only the value of the option before it, although a program has this name: `--shell bash` at the
+/// end, `--user git`. What such a program would be told to do is judged by itself.
+fn is_value(arguments: &[&str], at: usize) -> bool {
+    let is_after_option = at > 0 && arguments[at - 1].starts_with("--") && !arguments[at - 1].contains('=');
+    let runs = row(arguments[at]).runs;
+    let is_last = arguments.get(at + 1).is_none_or(|next| next.starts_with("--"));
+    is_after_option && !tells_to_change(arguments[at - 1]) && (runs == Runs::Work || is_last && runs != Runs::Nothing)
 }
 
 fn is_script(name: &str) -> bool {

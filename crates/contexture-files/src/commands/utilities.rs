@@ -32,10 +32,10 @@ pub(super) fn found(command: &Simple, directory: &Directory) -> Effects {
 pub(super) fn awk(command: &Simple) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
     let is_risky = |word: &&str| {
-        let bare = word.replace("||", " ").replace(">=", " ");
+        let bare = code_of_awk(word);
         // Only what is printed goes into a file; elsewhere the sign compares.
-        let is_output = |statement: &str| statement.contains("print") && statement.contains(['>', '|']);
-        ["system", "getline", "close", "fflush", "@"].iter().any(|name| word.contains(name))
+        let is_output = |statement: &str| statement.split("print").skip(1).any(|rest| rest.contains(['>', '|']));
+        ["system", "getline", "close", "fflush", "@"].iter().any(|name| bare.contains(name))
             || bare.split([';', '{', '}']).any(is_output)
     };
     let is_odd = |word: &&str| word.starts_with('-') && !word.starts_with("-F") && !word.starts_with("-v");
@@ -53,6 +53,29 @@ pub(super) fn awk(command: &Simple) -> Effects {
     }
     let is_known = program.is_some_and(|text| !is_risky(&text)) && !arguments.iter().any(is_odd);
     if is_known { Effects::none() } else { Effects::all(command) }
+}
+
+/// A program of `awk` without the texts and patterns in it, and without signs that only compare.
+fn code_of_awk(program: &str) -> String {
+    let mut code = String::with_capacity(program.len());
+    let mut chars = program.chars();
+    while let Some(c) = chars.next() {
+        let before = code.trim_end().chars().next_back();
+        // After a value a slash divides.
+        let is_pattern = c == '/' && before.is_none_or(|before| "(,{};!&|~\n".contains(before));
+        if c != '"' && !is_pattern {
+            code.push(c);
+            continue;
+        }
+        let end = c;
+        while let Some(inner) = chars.next().filter(|inner| *inner != end) {
+            if inner == '\\' {
+                chars.next();
+            }
+        }
+        code.push('0');
+    }
+    code.replace("||", " ").replace(">=", " ")
 }
 
 /// `make`, which is presumed to leave sources alone with some targets.

@@ -73,10 +73,19 @@ fn fed(mut arguments: &[Word]) -> Option<&[Word]> {
         match arguments {
             [first, rest @ ..] if matches!(first.text.as_str(), "-0" | "-r" | "-t") => arguments = rest,
             [first, _, rest @ ..] if matches!(first.text.as_str(), "-n" | "-P" | "-I" | "-L") => arguments = rest,
+            // With its value: `-n1`, `-I{}`.
+            [first, rest @ ..] if has_value(&first.text) => arguments = rest,
             [first, ..] if first.text.starts_with('-') => return None,
             words => return Some(words),
         }
     }
+}
+
+/// Whether an option of `xargs` is written together with its value.
+fn has_value(option: &str) -> bool {
+    let number = option.strip_prefix("-n").or(option.strip_prefix("-P")).or(option.strip_prefix("-L"));
+    let is_number = number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    is_number || option == "-I{}" || option == "-I%"
 }
 
 /// A command without the words that only start it.

@@ -144,11 +144,24 @@ const CHANGING_VERBS: &[&str] = &[
     "write",
 ];
 
-/// Whether a task in lower case begins with a verb that only looks and has none that changes something.
-fn is_look(task: &str) -> bool {
-    let mut words = task.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let begins = words.clone().take(2).any(|word| LOOKING_VERBS.contains(&word));
-    begins && !words.any(|word| CHANGING_VERBS.contains(&word))
+/// Words after which another one is the name of something: `the fix`, `a rewrite`.
+const ARTICLES: &[&str] =
+    &["a", "an", "any", "each", "every", "its", "no", "our", "that", "the", "these", "this", "those", "your"];
+
+/// Whether an agent is told in its task only to look: in so many words, or because it begins with a verb that only
+/// looks and has none that changes something.
+pub(crate) fn only_looks(task: &str) -> bool {
+    let task = task.to_lowercase();
+    // Names of files, and words that are joined, are no verbs.
+    let is_name = |word: &&str| word.trim_matches(|c: char| !c.is_alphanumeric()).contains(['.', '-', '_']);
+    let parts = task
+        .split_whitespace()
+        .filter(|word| !is_name(word))
+        .flat_map(|word| word.split(|c: char| !c.is_alphanumeric()));
+    let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
+    let begins = words.iter().take(2).any(|word| LOOKING_VERBS.contains(word));
+    let is_deed = |at: usize| CHANGING_VERBS.contains(&words[at]) && !(at > 0 && ARTICLES.contains(&words[at - 1]));
+    LOOK_ONLY.iter().any(|phrase| task.contains(phrase)) || (begins && !(0..words.len()).any(is_deed))
 }
 
 /// Arguments that say whether all of a file was asked for.
@@ -343,8 +356,7 @@ impl<'a> Arguments<'a> {
             return true;
         }
         let told = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
-        let told = told.to_lowercase();
-        LOOK_ONLY.iter().any(|phrase| told.contains(phrase)) || is_look(&told)
+        only_looks(told)
     }
 
     fn content(&self) -> Option<String> {

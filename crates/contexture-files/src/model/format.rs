@@ -42,10 +42,13 @@ impl FileState {
         let has_edits = all().any(is_edited);
         // What the agent wrote itself can be looked at line by line.
         let is_own = is_layout && all().all(|line| line.edited > 0 || !line.is_sure());
-        if !(is_formatted || is_own) || (self.is_cut && !is_layout) || (has_edits && !run.is_local) {
+        if !(is_formatted || is_own) || (self.is_cut && !is_layout) {
             self.raise_doubt(now, run.by);
         } else if has_edits {
-            let is_odd = |block: &[Line]| block.iter().any(is_edited) && !(is_layout && is_laid_out(block));
+            // What follows from a change elsewhere in a file is what it imports.
+            let reaches = |block: &[Line]| !run.is_local && block.iter().any(|line| imports(&line.text));
+            let is_odd =
+                |block: &[Line]| reaches(block) || block.iter().any(is_edited) && !(is_layout && is_laid_out(block));
             self.doubt_blocks(now, run.by, &is_odd);
         }
         if run.is_proven {
@@ -121,11 +124,18 @@ fn layout_is_known(formatter: &str) -> bool {
     formatter == "gofmt"
 }
 
-/// Whether the lines that nobody edited are such as a formatter leaves them. That is known of one language.
+/// Whether a line names what a file uses of others, in any language.
+fn imports(line: &str) -> bool {
+    let first = line.trim_start().split([' ', '(', '\t', '"']).next().unwrap_or_default();
+    matches!(first, "import" | "from" | "use" | "using" | "#include" | "extern")
+        || line.contains("require(")
+        || (first == "export" && line.contains(" from "))
+}
+
+/// Whether the lines that nobody edited are such as a formatter leaves them. How one lays out lines is known of one
+/// language; of the others only what no formatter leaves.
 fn looks_formatted(formatter: &str, segments: &[Segment]) -> bool {
-    if !layout_is_known(formatter) {
-        return false;
-    }
+    let is_odd_line = if layout_is_known(formatter) { is_odd_go } else { is_untidy };
     let mut count = 0;
     for segment in segments {
         let mut in_text = false;
@@ -135,7 +145,7 @@ fn looks_formatted(formatter: &str, segments: &[Segment]) -> bool {
             let is_quoted = in_text || text.contains('`');
             in_text ^= text.matches('`').count() % 2 == 1;
             let is_blank = text.is_empty();
-            let is_odd = !is_quoted && (is_odd_go(text) || (is_blank && was_blank));
+            let is_odd = !is_quoted && (is_odd_line(text) || (is_blank && was_blank));
             was_blank = is_blank;
             if line.edited > 0 || !line.is_sure() {
                 continue;
@@ -260,6 +270,19 @@ fn is_odd_go(line: &str) -> bool {
     });
     let is_odd = bare.starts_with(' ') || has(&["){", "}else", "else{", "if(", "for(", "switch("]) || lacks_space;
     !is_comment && (is_odd || line.ends_with([' ', '\t']))
+}
+
+/// Whether a line is such as no formatter of any language leaves it.
+fn is_untidy(line: &str) -> bool {
+    let code = code_of(line);
+    let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+    let is_mixed = indent.contains(' ') && (indent.contains('\t') || indent.len() % 2 == 1);
+    let is_comment = line.trim_start().starts_with(['*', '/', '#']);
+    let lacks_space = code.as_bytes().windows(2).any(|two| two[0] == b',' && two[1].is_ascii_alphanumeric());
+    let has = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
+    let is_odd =
+        is_mixed || lacks_space || has(&["){", "}else", "else{", "if(", "for(", "while(", "switch(", " ;", " ,"]);
+    line.ends_with([' ', '\t']) || (!is_comment && is_odd)
 }
 
 /// A line without what is in quotes or in a comment.

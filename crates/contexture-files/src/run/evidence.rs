@@ -40,6 +40,40 @@ pub(super) fn said(script: &Script, output: &str) -> Option<Said> {
     idle(script, output).map(|by| Said { by, changed: Vec::new() }).or_else(|| merged(script, output))
 }
 
+/// Whether a script put changes aside and took them back, so that all files are as they were.
+pub(super) fn settle_stash(script: &Script, output: &str, observations: &mut Vec<Observation>) {
+    let is_stash = |command: &&Simple, words: &[&str]| {
+        action(command) == Some("stash")
+            && command
+                .plain_arguments()
+                .is_some_and(|all| all.get(1).map_or(words.is_empty(), |word| words.contains(word)))
+    };
+    let commands: Vec<&Simple> = script.commands().collect();
+    let pushes: Vec<usize> = (0..commands.len())
+        .filter(|at| {
+            is_stash(&commands[*at], &[])
+                || is_stash(&commands[*at], &["push", "save", "-u", "-q", "--include-untracked"])
+        })
+        .collect();
+    let pops: Vec<usize> = (0..commands.len()).filter(|at| is_stash(&commands[*at], &["pop"])).collect();
+    let ([push], [pop]) = (pushes.as_slice(), pops.as_slice()) else { return };
+    let is_back = output.contains("Dropped refs/stash@{0}") && !output.contains("CONFLICT");
+    let is_saved = output.contains("Saved working directory and index state");
+    if push > pop || !is_back || !is_saved {
+        return;
+    }
+    let by = [told(commands[*push]), told(commands[*pop])];
+    let is_theirs = |told: &Observation| matches!(told, Observation::Swept { by: own, .. } if by.contains(own));
+    // What was shown or changed in between was another state.
+    let says_nothing = |told: &Observation| {
+        matches!(told, Observation::Presumed { .. } | Observation::Mentioned { .. } | Observation::Old { .. })
+    };
+    if observations.iter().all(|told| is_theirs(told) || says_nothing(told)) {
+        observations.retain(|told| !is_theirs(told));
+        observations.push(Observation::Presumed { by: by[1].clone() });
+    }
+}
+
 /// Actions of `git`, and how the line begins and ends with which they say that they did nothing.
 const IDLE: &[(&str, &str, &str)] = &[
     ("checkout", "Already on '", "'"),
@@ -181,6 +215,23 @@ mod tests {
         ] {
             assert_eq!(of(line, output), None, "{line}");
         }
+    }
+
+    #[test]
+    fn what_was_put_aside_and_taken_back_is_as_it_was() {
+        let output = "Saved working directory and index state WIP on main: 1a2 x\nok\nDropped refs/stash@{0} (1a2)\n";
+        let settled = |line: &str, output: &str, more: Vec<Observation>| {
+            let swept = |by: &str| crate::commands::everything(format!("`{by}`"));
+            let mut told = vec![swept("git stash"), swept("git stash pop")];
+            told.extend(more);
+            settle_stash(&parse(line).unwrap(), output, &mut told);
+            told.iter().all(|told| matches!(told, Observation::Presumed { .. }))
+        };
+        assert!(settled("git stash && go test ./... ; git stash pop", output, vec![]));
+        assert!(!settled("git stash && go test ./... ; git stash pop", "CONFLICT (content)\n", vec![]));
+        assert!(!settled("git stash pop; git stash", output, vec![]));
+        let made = Observation::Made { path: "x".to_owned() };
+        assert!(!settled("git stash && touch x; git stash pop", output, vec![made]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The structure of a command line: lists, pipelines, compound commands and here-documents.
 
+use super::constants::Constants;
 use super::{Joint, Pipeline, Redirect, Script, Simple, Word};
 
 /// Most levels of substitutions and compound commands that are followed.
@@ -39,6 +40,7 @@ pub(super) struct Parser<'a> {
     others: Vec<Simple>,
     documents: Vec<Document>,
     texts: Vec<Option<(String, bool)>>,
+    pub(super) constants: Constants<'a>,
 }
 
 /// Words that begin or continue a compound command.
@@ -61,7 +63,12 @@ impl<'a> Parser<'a> {
             others: Vec::new(),
             documents: Vec::new(),
             texts: Vec::new(),
+            constants: Constants::new(text),
         }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
     }
 
     pub(super) fn rest(&self) -> &'a str {
@@ -97,13 +104,8 @@ impl<'a> Parser<'a> {
             .flat_map(|pipeline| pipeline.commands.iter_mut().chain(&mut pipeline.inner))
             .for_each(fill);
         self.others.iter_mut().for_each(fill);
-        if !self.is_straight {
-            let straight =
-                self.pipelines.drain(..).flat_map(|pipeline| pipeline.commands.into_iter().chain(pipeline.inner));
-            let others = std::mem::take(&mut self.others);
-            self.others = straight.chain(others).collect();
-        }
-        Script { pipelines: self.pipelines, others: self.others, is_straight: self.is_straight }
+        let script = Script { pipelines: self.pipelines, others: self.others, is_straight: self.is_straight };
+        if script.is_straight { script } else { script.branching() }
     }
 
     /// Skips blanks, comments and escaped line feeds, but not line feeds.
@@ -149,6 +151,8 @@ impl<'a> Parser<'a> {
         if self.depth > MAX_DEPTH {
             return None;
         }
+        // Whether what comes next certainly runs.
+        let mut is_certain = true;
         loop {
             self.skip_lines()?;
             match self.peek() {
@@ -158,15 +162,28 @@ impl<'a> Parser<'a> {
                 _ if ends.contains(&"}") && self.at_brace('}') => break,
                 _ => {}
             }
+            let before = self.pipelines.len();
             self.pipeline()?;
             self.skip_blanks();
+            let is_simple = !self.rest().starts_with(['|', '&']) || self.rest().starts_with("&&");
+            let is_or = self.rest().starts_with("||");
             let joint = self.joint()?;
             if let (Some(last), true) = (self.pipelines.last_mut(), self.depth == 1) {
                 last.joint = joint;
             }
+            let sets = self.depth == 1 && is_certain && is_simple && self.note_constants(before);
+            is_certain = !is_or && (joint == Joint::Then || sets);
         }
         self.depth -= 1;
         Some(())
+    }
+
+    /// Notes the variables that the last pipeline sets, if it is one command that does nothing else.
+    fn note_constants(&mut self, before: usize) -> bool {
+        match self.pipelines.get(before..) {
+            Some([Pipeline { commands, .. }]) if commands.len() == 1 => self.constants.note(&commands[0]),
+            _ => false,
+        }
     }
 
     /// Whether a branch of a `case` ends here.

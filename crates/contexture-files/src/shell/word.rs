@@ -2,6 +2,7 @@
 
 use super::parse::Parser;
 use super::{Expands, Word};
+use crate::path::MADE_HERE;
 
 impl Parser<'_> {
     /// Reads a word, which is empty if none begins here. `None` if a quote or a substitution does not end.
@@ -99,6 +100,13 @@ impl Parser<'_> {
                 self.arithmetic()?;
                 word.text.push_str("$(())");
             }
+            Some('(') if makes_new_file(&rest[2..]) => {
+                // Its name is not known, but nothing has had it before.
+                word.text.push_str(MADE_HERE);
+                word.text.push_str(&self.at().to_string());
+                self.advance(2);
+                return self.substitution();
+            }
             Some('(') => {
                 self.advance(2);
                 self.substitution()?;
@@ -118,6 +126,11 @@ impl Parser<'_> {
                 if inner.ends_with("@P") {
                     return None;
                 }
+                if let Some(value) = self.constants.value(inner, in_quotes) {
+                    word.text.push_str(value);
+                    self.advance(len + 1);
+                    return Some(());
+                }
                 word.text.push_str(&rest[..=len]);
                 self.advance(len + 1);
             }
@@ -136,6 +149,14 @@ impl Parser<'_> {
             Some('"') if !in_quotes => return None,
             Some('[') => return None,
             Some(c) if c.is_ascii_alphanumeric() || "_@*#?$!-".contains(c) => {
+                let name = rest[1..]
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .map_or(&rest[1..], |end| &rest[1..][..end]);
+                if let Some(value) = self.constants.value(name, in_quotes) {
+                    word.text.push_str(value);
+                    self.advance(1 + name.len());
+                    return Some(());
+                }
                 word.text.push('$');
                 self.advance(1);
             }
@@ -159,11 +180,23 @@ impl Parser<'_> {
             return None;
         }
         self.advance(len + 2);
-        self.nested(line)?;
+        // What begins with an operator is no command: the shell complains and puts in nothing.
+        if !line.trim_start().starts_with(['|', '&', ';', ')']) {
+            self.nested(line)?;
+        }
         word.text.push_str("``");
         word.expands = Expands::ToAnything;
         Some(())
     }
+}
+
+/// Whether a substitution only prints the name of a new file or directory.
+fn makes_new_file(inner: &str) -> bool {
+    let Some((line, _)) = inner.split_once(')') else { return false };
+    let mut words = line.split_whitespace();
+    let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    // `-u` makes nothing, and a name with fewer signs may be there.
+    words.next() == Some("mktemp") && words.all(|word| is_plain(word) && !(word.starts_with('-') && word.contains('u')))
 }
 
 /// Returns how the shell expands a word because of an unquoted character.

@@ -271,7 +271,7 @@ fn what_a_command_may_do_otherwise_is_not_claimed() {
         ("set errexit -e; mv b.txt nodir/; echo done", "b.txt"),
         // Names that are not written out.
         ("rm a.txt && touch {a,zz}.txt", "a.txt"),
-        ("f=a.txt; rm a.txt && touch \"$f\"", "a.txt"),
+        ("read f < n; rm a.txt && touch \"$f\"", "a.txt"),
         ("rm -r *.d", "sub.d/f.txt"),
         // At the same time.
         ("python3 -c \"open('a.txt','w').write('py')\" | echo x > a.txt", "a.txt"),

@@ -257,6 +257,11 @@ fn a_view_says_since_when_lines_may_have_changed() {
     let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
     let sure = shown_after(std::slice::from_ref(&read));
     assert!(sure.contains("## `src/a.rs`: whole file, 30 lines, sure\n"), "{sure}");
+    let presumed = shown_after(&[read, format]);
+    assert!(presumed.contains("## `src/a.rs`: 30 lines, presumed (`cargo fmt` ran since)\n"), "{presumed}");
+    let untidy: String = (1..=30).map(|line| format!("{line:6}→let line_{line}=f({line},1){{\n")).collect();
+    let read = ("Read", json!({"file_path": "src/a.rs"}), untidy);
+    let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
     let unsure = shown_after(&[read, format]);
     assert!(unsure.contains("## `src/a.rs`: 30 lines, in doubt (may have changed since `cargo fmt`)\n"), "{unsure}");
 }

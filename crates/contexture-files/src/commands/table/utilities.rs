@@ -5,7 +5,7 @@ use super::arguments::{
     CAFFEINATE, CHRT, COMMAND, DOAS, ENV, EXEC, IONICE, NICE, OF_FILES, PLAIN, STDBUF, STRACE, SUDO, TIME, TIMEOUT,
     XARGS,
 };
-use super::{Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, program};
+use super::{Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, presumed, program};
 
 /// By name.
 pub(super) static ROWS: &[Program] = &[
@@ -187,7 +187,7 @@ pub(super) static ROWS: &[Program] = &[
         .is(&[NamesItself]),
     program("nano").runs(Runs::Anything),
     program("nawk").takes(Arguments::Code),
-    program("nc").runs(Runs::Anything),
+    program("nc").runs(Runs::Anything).actions(&[presumed("-z"), presumed("-vz"), presumed("-zv")]),
     program("nice").takes(Arguments::Command(&NICE)).does(Changes::Inner(Wrapper::Rest)),
     program("nl").text(&[]).reads().prints(Output::Whole).is(&[NamesItself, ShowsOperands]),
     program("nocorrect").takes(Arguments::Command(&PLAIN)),
