@@ -363,11 +363,13 @@ pub(crate) fn asks_person(text: &str) -> bool {
         let lower = sentence.to_lowercase();
         let words: Vec<&str> = words_of(&lower).collect();
         // `I can do it if you like` is an offer.
-        let asks = |at: usize| match (words[at], words.get(at + 1).copied()) {
-            ("please", _) => true,
-            ("could" | "can" | "will" | "would" | "need" | "want", Some("you")) => true,
-            ("you", Some("need" | "should" | "must" | "have")) => true,
-            _ => false,
+        let asks = |at: usize| {
+            matches!(
+                (words[at], words.get(at + 1).copied()),
+                ("please", _)
+                    | ("could" | "can" | "will" | "would" | "need" | "want", Some("you"))
+                    | ("you", Some("need" | "should" | "must" | "have"))
+            )
         };
         (0..words.len()).any(|at| asks(at) && words[at..].iter().any(|word| ASKED.contains(word)))
     })
