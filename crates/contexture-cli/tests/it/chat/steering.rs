@@ -105,7 +105,7 @@ fn what_a_file_does_not_run_is_run_and_a_rule_by_name_settles_doubt() {
         configure(place.path(), &rules);
         let project = place.path().join("project");
         with_programs(&project);
-        fs::write(project.join("unclear.sh"), "#!/bin/sh\nT=touch\n$T made\n").expect("a file");
+        fs::write(project.join("unclear.sh"), "#!/bin/sh\nT=$(printf touch)\n$T made\n").expect("a file");
         let provider =
             Provider::start(vec![Reply::Calls("execute_bash", json!({ "command": command })), Reply::Says("So.")]);
         let said =
