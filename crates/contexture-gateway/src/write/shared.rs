@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contexture::fold::Pins;
-use contexture::store::{PostgresStore, StorageAdapter};
+use contexture::store::PostgresStore;
 use contexture::wire::Digest;
 
 use super::error::StoreError;
@@ -25,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long something may take that only a command waits for.
 const ASKING: Duration = Duration::from_secs(60);
-
-/// What is asked for to see whether the database responds. It need not be there.
-const PROBED: &str = "gateway/running/";
 
 /// Writes between two checks of the size.
 const WRITES_PER_LOOK: u64 = 500;
@@ -50,8 +47,7 @@ impl SharedStore {
         waiting.wait(ASKING, async move { Ok(store.check().await?) })?;
         waiting.probe_with(move || {
             let store = looked.clone();
-            // A connection that was open before says nothing, so something is asked for.
-            Box::pin(async move { store.get(PROBED).await.is_ok() })
+            Box::pin(async move { store.check().await.is_ok() })
         });
         Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes })
     }

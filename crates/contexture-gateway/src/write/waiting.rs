@@ -34,14 +34,6 @@ struct State {
     begun: watch::Sender<usize>,
 }
 
-impl State {
-    /// Whether the database responds within a time. Until it can be asked, it counts as there.
-    async fn responds(&self, time: Duration) -> bool {
-        let Some(probe) = self.probe.get() else { return true };
-        tokio::time::timeout(time, probe()).await == Ok(true)
-    }
-}
-
 impl Waiting {
     pub(super) fn new() -> Result<Self, StoreError> {
         let builder =
@@ -121,8 +113,7 @@ async fn limited<T>(
     match tokio::time::timeout(limit, work).await {
         Ok(done) => done,
         Err(_) => {
-            // It may be back already, while what was tried waited for its next try.
-            if !state.responds(PAUSE).await && !state.is_away.swap(true, Ordering::SeqCst) {
+            if !state.is_away.swap(true, Ordering::SeqCst) {
                 tokio::spawn(come_back(state));
             }
             Err(StoreError::Away)
@@ -132,9 +123,9 @@ async fn limited<T>(
 
 /// Asks the database from time to time until it responds.
 async fn come_back(state: Arc<State>) {
-    loop {
+    while let Some(probe) = state.probe.get() {
         tokio::time::sleep(PAUSE).await;
-        if state.responds(10 * PAUSE).await {
+        if tokio::time::timeout(10 * PAUSE, probe()).await == Ok(true) {
             break;
         }
     }

@@ -26,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(30);
 
 /// How often something is tried again: for about ten seconds in all, enough for a server that restarts.
-const MAX_RETRIES: u32 = 13;
+const MAX_RETRIES: u32 = 9;
 
 /// Values of a statement with their types, so that the server need not be asked for them.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
