@@ -26,7 +26,6 @@ mod scripts;
 
 pub use super::completion::says_failed;
 use arguments::Arguments;
-pub(crate) use arguments::only_looks;
 use guess::guess;
 
 /// What a tool does.

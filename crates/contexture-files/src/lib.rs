@@ -10,6 +10,7 @@ pub mod argument_names;
 mod notes;
 mod running;
 mod batch;
+mod delegated;
 pub mod dialect;
 mod completion;
 mod framing;

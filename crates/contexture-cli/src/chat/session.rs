@@ -71,6 +71,17 @@ pub(super) enum Thread {
     Named(String),
 }
 
+impl Thread {
+    /// The id of the thread that is meant.
+    async fn id(&self, threads: &Threads) -> Result<String, Failure> {
+        match self {
+            Thread::New => Ok(Threads::fresh_id()),
+            Thread::Newest => threads.newest().await,
+            Thread::Named(begin) => threads.named(begin).await,
+        }
+    }
+}
+
 /// An open thread.
 pub(super) struct Session {
     engine: Engine<Layers>,
@@ -101,11 +112,7 @@ impl Session {
         let Endpoint { client, mut key_variables } = endpoint;
         key_variables.extend(more_key_variables(&config));
         let threads = Threads::new(store.clone(), &directory);
-        let id = match &thread {
-            Thread::New => Threads::fresh_id(),
-            Thread::Newest => threads.newest().await?,
-            Thread::Named(begin) => threads.named(begin).await?,
-        };
+        let id = thread.id(&threads).await?;
         let (sender, happenings) = mpsc::unbounded_channel();
         let undo = Undo::of(store.clone(), &id).await?;
         let steering = steering(&config, permission);

@@ -6,8 +6,8 @@
 use super::table::{Runs, row};
 use super::tasks::CHANGING_TASKS;
 use super::{Effects, asks_to_write, may_link, told};
+use crate::delegated::only_looks;
 use crate::dialect::guess::{CHANGING, PROJECT_CHANGING};
-use crate::dialect::only_looks;
 use crate::model::named_places;
 use crate::observation::Observation;
 use crate::path::Directory;

@@ -112,28 +112,7 @@ impl Parser<'_> {
                 self.substitution()?;
                 word.text.push_str("$()");
             }
-            Some('{') => {
-                let len = rest.find('}')?;
-                let inner = &rest[2..len];
-                // Anything besides a name may contain quotes, commands and braces.
-                let more = if self.finds_all { "[]~ " } else { "" };
-                let is_simple =
-                    |c: char| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c) || more.contains(c);
-                if !inner.chars().all(is_simple) {
-                    return None;
-                }
-                // The value is expanded as a prompt, which may run commands.
-                if inner.ends_with("@P") {
-                    return None;
-                }
-                if let Some(value) = self.constants.value(inner, in_quotes) {
-                    word.text.push_str(value);
-                    self.advance(len + 1);
-                    return Some(());
-                }
-                word.text.push_str(&rest[..=len]);
-                self.advance(len + 1);
-            }
+            Some('{') => return self.braced(word, in_quotes),
             Some('\'') if !in_quotes => {
                 let mut chars = rest[2..].char_indices();
                 let len = loop {
@@ -149,12 +128,8 @@ impl Parser<'_> {
             Some('"') if !in_quotes => return None,
             Some('[') => return None,
             Some(c) if c.is_ascii_alphanumeric() || "_@*#?$!-".contains(c) => {
-                let name = rest[1..]
-                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-                    .map_or(&rest[1..], |end| &rest[1..][..end]);
-                if let Some(value) = self.constants.value(name, in_quotes) {
-                    word.text.push_str(value);
-                    self.advance(1 + name.len());
+                let end = rest[1..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len() - 1);
+                if self.put_value(word, &rest[1..=end], 1 + end, in_quotes) {
                     return Some(());
                 }
                 word.text.push('$');
@@ -169,6 +144,34 @@ impl Parser<'_> {
         }
         word.expands = Expands::ToAnything;
         Some(())
+    }
+
+    /// A variable in braces.
+    fn braced(&mut self, word: &mut Word, in_quotes: bool) -> Option<()> {
+        let rest = self.rest();
+        let len = rest.find('}')?;
+        let inner = &rest[2..len];
+        // Anything besides a name may contain quotes, commands and braces.
+        let more = if self.finds_all { "[]~ " } else { "" };
+        let is_simple = |c: char| c.is_ascii_alphanumeric() || "_@*#?!-:.,/%^+=".contains(c) || more.contains(c);
+        // With `@P` the value is expanded as a prompt, which may run commands.
+        if !inner.chars().all(is_simple) || inner.ends_with("@P") {
+            return None;
+        }
+        if !self.put_value(word, inner, len + 1, in_quotes) {
+            word.text.push_str(&rest[..=len]);
+            self.advance(len + 1);
+            word.expands = Expands::ToAnything;
+        }
+        Some(())
+    }
+
+    /// Puts the value of a variable in the place of what names it, if that is known.
+    fn put_value(&mut self, word: &mut Word, name: &str, len: usize, in_quotes: bool) -> bool {
+        let Some(value) = self.constants.value(name, in_quotes) else { return false };
+        word.text.push_str(value);
+        self.advance(len);
+        true
     }
 
     /// A command in back quotes; one that contains escapes is not followed.
