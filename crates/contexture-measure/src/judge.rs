@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::bill::{ReplayBill, Sizes};
 use crate::pauses::Pauses;
 use crate::policies::{HEAD_BYTES, STUB_BYTES, ShownMessage, WindowChange, WindowEntry};
+use crate::record_text::whole_text;
 use crate::recorded::{RecordedSession, Write};
 
 /// Bytes that count as one token.
@@ -363,7 +364,8 @@ impl<'a> Window<'a> {
         let marks = match entry {
             WindowEntry::RecordedSession { shown: ShownMessage::Stub, .. } => return,
             WindowEntry::RecordedSession { index, .. } => Cow::Borrowed(told.shown(*index)),
-            WindowEntry::Made(made) => Cow::Owned(told.marks(&made.plain)),
+            // A numbered list of the agent is its own words, not a file with its line numbers.
+            WindowEntry::Made(made) => Cow::Owned(told.marks(&whole_text(&made.record))),
         };
         marks.lines.iter().for_each(|line| change(&mut self.told[*line]));
         marks.words.iter().for_each(|word| change(&mut self.words[*word]));
@@ -418,5 +420,35 @@ fn entry_bytes(recorded: &RecordedSession<'_>, entry: &WindowEntry) -> u64 {
         }
         WindowEntry::RecordedSession { shown: ShownMessage::Stub, .. } => STUB_BYTES,
         WindowEntry::Made(made) => made.bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contexture::fold::Prices;
+    use contexture::transcript::Transcript;
+
+    use super::WindowJudge;
+    use crate::policies::{MadeMessage, WindowChange, WindowEntry};
+    use crate::recorded::RecordedSession;
+
+    /// A numbered list of the agent counts as shown when a policy writes it again, and as missing when it does not.
+    #[test]
+    fn a_numbered_list_of_the_agent_is_its_own_words() {
+        let recording = [
+            r#"{"role":"user","content":"What is wrong with the harbour?"}"#,
+            r#"{"role":"assistant","content":"1. The harbour has no tide table at all.\n2. Ships are counted twice a day."}"#,
+            r#"{"role":"user","content":"And what else?"}"#,
+            r#"{"role":"assistant","content":"Nothing else."}"#,
+        ];
+        let (transcript, _) = Transcript::read(recording.join("\n").as_bytes()).expect("the plain form");
+        let recorded = RecordedSession::new(&transcript);
+        let told = |shown: &[usize]| {
+            let mut judge = WindowJudge::new(&recorded, Prices::ANTHROPIC);
+            let added = shown.iter().map(|index| WindowEntry::Made(MadeMessage::new(recorded.records[*index].clone())));
+            judge.take(WindowChange { before: 3, keep: 0, added: added.collect() });
+            judge.finish(1_000.0).told_share()
+        };
+        assert_eq!((told(&[0, 1, 2]), told(&[0, 2])), (1.0, 0.0));
     }
 }
