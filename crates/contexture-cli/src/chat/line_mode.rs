@@ -27,8 +27,8 @@ pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<()
         let resumed = async { execution.resume().await.map(Option::unwrap_or_default) };
         watch(resumed, &abort, happenings).await?.map_err(|error| failure_of_turn(&error))?;
     }
-    if let Some(text) = text {
-        let abort = session.begin(Some(&text)).await.map_err(Failure::not_begun)?;
+    if let Some(mut text) = text {
+        let abort = session.begin(Some(&mut text)).await.map_err(Failure::not_begun)?;
         let Session { execution, happenings, .. } = &mut session;
         let shortened = match watch(execution.turn(text), &abort, happenings).await? {
             Ok(shortened) => shortened,

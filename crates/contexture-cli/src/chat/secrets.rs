@@ -1,6 +1,9 @@
-//! Keys that no output of a tool shows.
+//! Keys that no output of a tool, no file and no message shows.
 
 use std::sync::Arc;
+
+use contexture::BoxFuture;
+use contexture::host::{DirEntry, FileError, FileStamp, FileText, FsAdapter, ReadLimits};
 
 use crate::settings::{Config, keys};
 
@@ -43,6 +46,47 @@ impl Secrets {
     /// A text without the keys.
     pub(super) fn hidden_in(&self, text: String) -> String {
         self.0.iter().fold(text, |text, key| if text.contains(key) { text.replace(key, HIDDEN) } else { text })
+    }
+}
+
+/// Files as layers read them, for `#path` and for folds: without the keys.
+pub(super) struct FilesWithoutKeys<F> {
+    pub(super) files: F,
+    pub(super) secrets: Secrets,
+}
+
+impl<F: FsAdapter> FsAdapter for FilesWithoutKeys<F> {
+    fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>> {
+        self.files.stat(path, limits)
+    }
+
+    fn read<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>> {
+        Box::pin(async move {
+            let mut file = self.files.read(path, limits).await?;
+            file.text = self.secrets.hidden_in(file.text);
+            Ok(file)
+        })
+    }
+
+    fn base_names(&self) -> Vec<String> {
+        self.files.base_names()
+    }
+
+    fn list<'a>(
+        &'a self,
+        path: &'a str,
+        max_entries: usize,
+        limits: ReadLimits,
+    ) -> BoxFuture<'a, Result<Vec<DirEntry>, FileError>> {
+        self.files.list(path, max_entries, limits)
+    }
+
+    fn stat_many<'a>(
+        &'a self,
+        paths: &'a [&'a str],
+        limits: ReadLimits,
+    ) -> BoxFuture<'a, Vec<Result<FileStamp, FileError>>> {
+        self.files.stat_many(paths, limits)
     }
 }
 

@@ -1,6 +1,7 @@
 //! An open thread: the engine, the files and the tools that a conversation needs.
 
 use std::collections::HashSet;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use crate::settings::keys::McpEntry;
 use crate::settings::{Config, ConversationLayers, Remembering, keys};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
-use contexture::layers::{FileReference, Steering, built_in};
+use contexture::layers::{FileReference, FileReferenceOptions, Steering, built_in};
 use contexture::personal::{MemoryOwner, PersonalMemory, is_remembered};
 use contexture::prelude::*;
 use contexture::store::{PairedStore, SqliteIndex, SqliteStore, StorageAdapter};
@@ -24,7 +25,7 @@ use super::acp::editor_files::EditorFiles;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Gate, Permission};
 use super::happening::{Happening, Tail, observer};
-use super::secrets::Secrets;
+use super::secrets::{FilesWithoutKeys, Secrets};
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
 use super::undo::Undo;
@@ -101,6 +102,8 @@ pub(super) struct Session {
     pub(super) undo: Undo,
     pub(super) config: Config,
     pub(super) model: String,
+    /// Keys that no message says.
+    secrets: Secrets,
     /// The page that shows the thread, once somebody asked for it.
     pub(super) inspector: Option<InspectServer>,
 }
@@ -123,9 +126,7 @@ impl Session {
         let environment = environment.without(&key_variables);
         let workspace = limited(workspace, &gate, &environment, &steering, files);
         let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
-        let references = FileReference::new(config.file_reference(directory.clone())).map_err(|error| {
-            Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
-        })?;
+        let references = references(&config, &directory)?;
         let model = client.model().to_owned();
         let project = project_at(&directory);
         let (embedder, learner) = (embedder_of(&config)?, memory_model(&config)?);
@@ -173,6 +174,7 @@ impl Session {
             undo,
             config,
             model,
+            secrets: teller.secrets,
             inspector: None,
         })
     }
@@ -206,9 +208,13 @@ impl Session {
         last.is_some_and(|last| items.contains(&last))
     }
 
-    /// Makes ready for a turn, before anything of it happens: the thread is listed, and changes are kept for it. Without
-    /// a text the unfinished turn goes on.
-    pub(super) async fn begin(&mut self, text: Option<&str>) -> Result<AbortHandle, Failure> {
+    /// Makes ready for a turn, before anything of it happens: the text is left without keys, the thread is listed, and
+    /// changes are kept for it. Without a text the unfinished turn goes on.
+    pub(super) async fn begin(&mut self, text: Option<&mut String>) -> Result<AbortHandle, Failure> {
+        let text = text.map(|text| {
+            *text = self.secrets.hidden_in(mem::take(text));
+            text.as_str()
+        });
         let asked = self.execution.log().user_messages();
         self.undo.begin(if text.is_some() { asked + 1 } else { asked });
         self.threads.note(&self.thread(), text.unwrap_or_default()).await?;
@@ -266,6 +272,14 @@ fn steering(config: &Config, permission: Permission) -> Steering {
     })
 }
 
+/// The files that messages name. They are read as all layers of the engine read files: without keys.
+fn references(config: &Config, directory: &Path) -> Result<FileReference, Failure> {
+    let options = FileReferenceOptions { base_dir: None, ..config.file_reference(directory.to_owned()) };
+    FileReference::new(options).map_err(|error| {
+        Failure::usage(error.to_string()).hint("check the section [file-reference] of the configuration")
+    })
+}
+
 /// The engine without a model and a store: layers, tools and limits.
 fn builder(
     config: &Config,
@@ -277,7 +291,7 @@ fn builder(
 ) -> EngineBuilder<Layers> {
     let layers = config.conversation(references.clone(), config.file_history(), steering.clone(), remembering);
     contexture::in_memory(layers)
-        .fs(Arc::new(workspace.files().clone()))
+        .fs(Arc::new(FilesWithoutKeys { files: workspace.files().clone(), secrets: teller.secrets.clone() }))
         .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
         .instructions(config.told())
         .observer(observer(teller.happenings.clone()))

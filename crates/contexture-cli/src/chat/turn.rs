@@ -42,8 +42,8 @@ struct Showing {
 
 impl Talk {
     /// Runs a turn, or goes on with the interrupted one, and shows what happens.
-    pub(super) async fn turn(&mut self, session: &mut Session, text: Option<String>) -> Result<(), Failure> {
-        let abort = session.begin(text.as_deref()).await?;
+    pub(super) async fn turn(&mut self, session: &mut Session, mut text: Option<String>) -> Result<(), Failure> {
+        let abort = session.begin(text.as_mut()).await?;
         let (spent_before, begun) = (session.execution.token_usage(), Instant::now());
         let Session { execution, happenings, .. } = session;
         self.live.typed.clear();

@@ -24,7 +24,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) arguments: &'a [String],
 }
 
-/// One place in which something may be configured: exactly one of variable, file, argument and flag.
+/// One place in which something may be configured: exactly one of variable, file, argument, directory and flag.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Source {
@@ -39,9 +39,9 @@ pub(super) struct Source {
     /// the user's directory come last.
     #[serde(default)]
     nearest: Vec<String>,
-    /// Whether, outside of a repository, a file in any directory above counts.
+    /// In which directories above the working directory a file with a relative name counts.
     #[serde(default)]
-    beyond: bool,
+    reach: Reach,
     /// A word that no file beneath `file`, which is a directory then, may have.
     #[serde(default)]
     word: Option<String>,
@@ -54,9 +54,25 @@ pub(super) struct Source {
     /// An argument without a value.
     #[serde(default)]
     flag: Option<String>,
+    /// Whether it is the first argument, if that names a directory.
+    #[serde(default)]
+    directory: bool,
     /// Whether it beats variables.
     #[serde(default)]
     pub(super) beats: bool,
+}
+
+/// In which directories a file with a relative name counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Reach {
+    /// In the working directory alone.
+    Here,
+    /// And in those above it, up to the repository's.
+    #[default]
+    Repository,
+    /// The same, and outside of a repository in all above it.
+    Root,
 }
 
 impl Source {
@@ -71,6 +87,10 @@ impl Source {
         if let Some(names) = &self.argument {
             let value = argument(around.arguments, names, &self.after);
             return if self.key.is_empty() { Ok(value) } else { self.value_in(value, around) };
+        }
+        if self.directory {
+            let first = around.arguments.first().filter(|first| around.directory.join(first).is_dir());
+            return Ok(first.filter(|first| *first != ".").cloned());
         }
         if let Some(flag) = &self.flag {
             return Ok(around.arguments.contains(flag).then(|| "on".to_owned()));
@@ -91,7 +111,7 @@ impl Source {
     /// The files that count, in the order in which they do.
     fn paths(&self, around: &Surroundings<'_>) -> Vec<PathBuf> {
         match &self.file {
-            Some(file) => paths_of(file, self.beyond, around),
+            Some(file) => paths_of(file, self.reach, around),
             None => nearest(&self.nearest, around).into_iter().collect(),
         }
     }
@@ -118,6 +138,7 @@ impl Source {
             (_, Some(names), ..) if !self.key.is_empty() => format!("`{}` in `{}`", self.key, names[0]),
             (_, Some(names), ..) => format!("`{} {}`", names[0], self.after).replace(" `", "`"),
             (.., Some(file)) => format!("`{}` in `{}`", self.key, plain(file)),
+            _ if self.directory => "its directory".to_owned(),
             _ => String::new(),
         }
     }
@@ -140,11 +161,11 @@ fn plain(file: &str) -> String {
 
 /// The path of a file as the table writes it.
 pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> {
-    paths_of(file, false, around).into_iter().next()
+    paths_of(file, Reach::default(), around).into_iter().next()
 }
 
 /// The same; a relative name may be that of several files, of which the nearest comes first.
-fn paths_of(file: &str, is_beyond: bool, around: &Surroundings<'_>) -> Vec<PathBuf> {
+fn paths_of(file: &str, reach: Reach, around: &Surroundings<'_>) -> Vec<PathBuf> {
     let file = match (file.strip_prefix('{'), file.split_once('}')) {
         (Some(_), Some((variable, rest))) => {
             let (name, usual) = variable[1..].split_once('|').unwrap_or((&variable[1..], ""));
@@ -162,14 +183,18 @@ fn paths_of(file: &str, is_beyond: bool, around: &Surroundings<'_>) -> Vec<PathB
             home.map(|home| PathBuf::from(home).join(rest)).into_iter().collect()
         }
         None if Path::new(&file).is_absolute() => vec![PathBuf::from(file)],
-        None => above(around.directory, &file, is_beyond),
+        None => above(around.directory, &file, reach),
     }
 }
 
-/// The files of that name in a directory and, in a repository, in those above it up to the repository's.
-fn above(directory: &Path, file: &str, is_beyond: bool) -> Vec<PathBuf> {
-    let depth = directory.ancestors().position(|directory| directory.join(".git").exists());
-    let depth = depth.unwrap_or(if is_beyond { usize::MAX - 1 } else { 0 });
+/// The files of that name in a directory and in those above it that count.
+fn above(directory: &Path, file: &str, reach: Reach) -> Vec<PathBuf> {
+    let repository = || directory.ancestors().position(|directory| directory.join(".git").exists());
+    let depth = match reach {
+        Reach::Here => 0,
+        Reach::Repository => repository().unwrap_or(0),
+        Reach::Root => repository().unwrap_or(usize::MAX - 1),
+    };
     let files = directory.ancestors().take(depth + 1).map(|directory| directory.join(file));
     files.filter(|path| path.exists()).collect()
 }
@@ -314,7 +339,8 @@ fn without_comments(text: &str) -> String {
     plain
 }
 
-/// The value of a key, of which `<...>` parts are values of other keys; `*` is the first entry of a list that has the rest.
+/// The value of a key, of which `<...>` parts are values of other keys; `*` is the first entry of a list or table that has
+/// the rest.
 fn looked_up(settings: &Value, key: &str) -> Option<String> {
     let (mut value, mut rest) = (settings, key);
     while !rest.is_empty() {
@@ -322,7 +348,7 @@ fn looked_up(settings: &Value, key: &str) -> Option<String> {
         let (part, after) = (&rest[..end], rest[end..].trim_start_matches('.'));
         let inner = part.strip_prefix('<').and_then(|part| part.strip_suffix('>'));
         if part == "*" {
-            return value.as_array()?.iter().find_map(|entry| looked_up(entry, after));
+            return entries(value).into_iter().find_map(|entry| looked_up(entry, after));
         }
         value = match inner {
             Some(inner) => value.get(looked_up(settings, inner)?)?,
@@ -334,6 +360,15 @@ fn looked_up(settings: &Value, key: &str) -> Option<String> {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
+    }
+}
+
+/// What a list or a table has.
+fn entries(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(entries) => entries.iter().collect(),
+        Value::Object(entries) => entries.values().collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Not only the passages go that a fact came from, but all of the same scope that repeat it: an agent that was told
 //! something says it again in its answers, and in what it writes. A passage repeats a fact if it has its quote or its text,
-//! or if one sentence of it has its value and half of its other words, or, without a value, most of its words.
+//! or if one sentence of it has what tells the fact, which is its value or else its names and numbers, and half of its
+//! other words; a fact without these is repeated by most of its words. In a conversation that the fact came from, what
+//! tells it is enough: nobody says "my parrot" again in every sentence.
 //!
 //! Other layers own these, so only their stored forms are used here: a passage is a document `thread/position` in the scope
 //! `semantic-recall/…`, and an empty document in its place keeps it from being added again; episodes are records with a
@@ -99,8 +101,12 @@ async fn forget_repeated(index: &dyn SearchIndex, scope: &str, gone: &[Fact]) ->
         // Each time fewer are left; what repeats a fact is among the best for its words.
         for _ in 0..MAX_TRIES {
             let hits = index.search(scope, &words, MAX_REPEATED).await?;
-            let ids: Vec<String> =
-                hits.into_iter().filter(|hit| repeats(&hit.document.text, fact)).map(|hit| hit.document.id).collect();
+            let is_told = |document: &SearchDocument| {
+                let thread = document.id.rsplit_once('/').map_or("", |(thread, _)| thread);
+                repeats(&document.text, thread, fact)
+            };
+            let hits = hits.into_iter().map(|hit| hit.document);
+            let ids: Vec<String> = hits.filter(is_told).map(|document| document.id).collect();
             if ids.is_empty() {
                 break;
             }
@@ -110,8 +116,8 @@ async fn forget_repeated(index: &dyn SearchIndex, scope: &str, gone: &[Fact]) ->
     Ok(())
 }
 
-/// Whether a text tells a fact again.
-pub(super) fn repeats(text: &str, fact: &Fact) -> bool {
+/// Whether a text of a thread tells a fact again.
+pub(super) fn repeats(text: &str, thread: &str, fact: &Fact) -> bool {
     let whole = flat(text).to_lowercase();
     let has = |words: &str| {
         let words = flat(words).to_lowercase();
@@ -120,17 +126,41 @@ pub(super) fn repeats(text: &str, fact: &Fact) -> bool {
     if has(&fact.quote) || has(fact.text.trim_end_matches(['.', '!'])) {
         return true;
     }
-    let value = hashes(&fact.value);
+    let telling = telling(fact);
     let said = hashes(&format!("{} {}", fact.text, fact.quote));
-    let others: Vec<u64> = said.iter().copied().filter(|word| value.binary_search(word).is_err()).collect();
+    let others: Vec<u64> = said.iter().copied().filter(|word| telling.binary_search(word).is_err()).collect();
+    let is_source = is_from(fact, thread);
     text.split_inclusive(['.', '!', '?', '\n', '。', '！', '？']).any(|sentence| {
         let sentence = hashes(sentence);
-        if value.is_empty() {
-            coverage(&said, &sentence) >= MOST_WORDS
+        if telling.is_empty() {
+            coverage(&said, &sentence) >= if is_source { HALF_WORDS } else { MOST_WORDS }
         } else {
-            coverage(&value, &sentence) >= 1.0 && coverage(&others, &sentence) >= HALF_WORDS
+            coverage(&telling, &sentence) >= 1.0 && (is_source || coverage(&others, &sentence) >= HALF_WORDS)
         }
     })
+}
+
+/// Words of a fact without which nobody tells it: its value, or else the names and numbers in its text that are not what
+/// it is about.
+fn telling(fact: &Fact) -> Box<[u64]> {
+    let value = hashes(&fact.value);
+    if !value.is_empty() {
+        return value;
+    }
+    // The first word of a sentence is written like a name.
+    let is_telling = |(index, word): &(usize, &str)| {
+        word.contains(|c: char| c.is_ascii_digit()) || (*index > 0 && word.starts_with(char::is_uppercase))
+    };
+    let words = fact.text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let names: Vec<&str> = words.enumerate().filter(is_telling).map(|(_, word)| word).collect();
+    let subject = hashes(&fact.entity);
+    let names = hashes(&names.join(" "));
+    names.iter().copied().filter(|word| subject.binary_search(word).is_err()).collect()
+}
+
+/// Whether a fact came from this thread.
+fn is_from(fact: &Fact, thread: &str) -> bool {
+    fact.sources.iter().any(|source| matches!(source, Source::Item { thread: from, .. } if from.as_str() == thread))
 }
 
 /// Removes passages from a scope, and keeps them away from it if it had them or is the facts' own.
@@ -229,9 +259,7 @@ fn tells(episode: &Value, fact: &Fact) -> bool {
         let words = flat(words).to_lowercase();
         !words.is_empty() && told.iter().any(|text| text.contains(&words))
     };
-    let is_there = fact.sources.iter().any(
-        |source| matches!(source, Source::Item { thread, .. } if episode["thread"].as_str() == Some(thread.as_str())),
-    );
+    let is_there = episode["thread"].as_str().is_some_and(|thread| is_from(fact, thread));
     has(&fact.quote)
         || has(&fact.text)
         || (is_there && fact.value.chars().count() >= MIN_VALUE_CHARS && has(&fact.value))
@@ -295,13 +323,39 @@ mod tests {
             "As you said, I MOVED  to\nParis",
             "tool\nwrite_file {}\nowner: Ada, lives in: Paris",
         ] {
-            assert!(repeats(text, fact), "{text}");
+            assert!(repeats(text, "other", fact), "{text}");
         }
         for text in
             ["The Paris agreement was signed in 2015.", "Ada lives in Rome.", "Paris is far. Ada has a cat.", ""]
         {
-            assert!(!repeats(text, fact), "{text}");
+            assert!(!repeats(text, "other", fact), "{text}");
         }
+        for (text, is_told) in [("Paris is far. Ada has a cat.", true), ("Ada lives in Rome.", false), ("", false)] {
+            assert_eq!(repeats(text, "t", fact), is_told, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fact_without_a_value_is_told_by_its_names_and_numbers() {
+        let with_text = |text: &str| {
+            let mut fact = gone().remove(0);
+            (fact.text, fact.quote, fact.value, fact.entity) =
+                (text.to_owned(), String::new(), String::new(), "user".to_owned());
+            fact
+        };
+        let (parrot, door) = (with_text("The parrot is called Zanzibar."), with_text("The code of the door is 4711."));
+        for (text, fact) in [("As I said, the parrot Zanzibar is yours.", &parrot), ("Open the door with 4711!", &door)]
+        {
+            assert!(repeats(text, "other", fact), "{text}");
+        }
+        for (text, fact) in [("Zanzibar sings.", &parrot), ("It is 4711, as before.", &door)] {
+            assert!(repeats(text, "t", fact) && !repeats(text, "other", fact), "{text}");
+        }
+        for (text, fact) in [("The parrot is hungry.", &parrot), ("Close the door.", &door)] {
+            assert!(!repeats(text, "t", fact), "{text}");
+        }
+        let hint = with_text("The hint for the gate is bluebird.");
+        assert!(repeats("Your hint is bluebird, then.", "t", &hint) && !repeats("A gate.", "t", &hint));
     }
 
     #[tokio::test]

@@ -236,7 +236,7 @@ impl FactLayer {
         let thread = ctx.thread_id.as_str();
         let tells = |position: &usize| {
             let passage = Passage::of_log(thread, &log, *position, 0);
-            passage.is_some_and(|passage| gone.iter().any(|fact| repeats(&passage.text, fact)))
+            passage.is_some_and(|passage| gone.iter().any(|fact| repeats(&passage.text, thread, fact)))
         };
         let newest = log.len().saturating_sub(MAX_KEPT_AWAY)..log.len();
         let following = if log.open_calls().next().is_some() { FOLLOWING } else { 0 };

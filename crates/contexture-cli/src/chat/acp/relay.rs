@@ -45,11 +45,11 @@ pub(super) async fn run(
 async fn turn(
     session: &mut Session,
     editor: &Editor,
-    text: String,
+    mut text: String,
     running: &RefCell<Option<AbortHandle>>,
     requests: &mut u64,
 ) -> Result<&'static str, String> {
-    let abort = session.begin(Some(&text)).await.map_err(|failure| failure.sentence().to_owned())?;
+    let abort = session.begin(Some(&mut text)).await.map_err(|failure| failure.sentence().to_owned())?;
     *running.borrow_mut() = Some(abort);
     let id = session.thread();
     let before = session.execution.token_usage();

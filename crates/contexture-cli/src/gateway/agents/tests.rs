@@ -179,6 +179,10 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check_refused("aider", &[], &[], &["--openai-api-base", "https://x.example"], "--openai-api-base");
     check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n  - OPENAI_API_BASE=x\n")], &[], &[], "set-env");
     check_refused("aider", &[("home/.aider.conf.yml", "set-env:\n- OPENAI_API_BASE=x\n")], &[], &[], "set-env");
+    for arguments in [["--conf", "x.yml"], ["-c", "x.yml"], ["--env-f", "x.yml"]] {
+        check_refused("aider", &[], &[], &arguments, "x.yml");
+    }
+    check_refused("aider", &[], &[("AIDER_ENV_FILE", "/srv/env")], &[], "AIDER_ENV_FILE");
     check("aider", &[("home/.aider.conf.yml", "set-env:\nmodel: x\n")], &[], ("", ""));
     check_refused("mini", &[], &[], &["-c", "mine.yaml"], "mine.yaml");
     check_refused("claude", &[], &[("CLAUDE_CODE_USE_BEDROCK", "1")], &[], "AWS_BEARER_TOKEN_BEDROCK");
@@ -193,6 +197,7 @@ fn what_would_not_reach_the_gateway_is_refused() {
     check("gemini", &[], &[], ("", ""));
     check("grok", &[], &[], ("", "https://api.x.ai/v1"));
     check_refused("gptme", &[], &[], &["-m", "openrouter/x"], "openrouter/x");
+    check_refused("gptme", &[("work/gptme.toml", "[env]\nMODEL = \"local/x\"\n")], &[], &[], "local/x");
     // An argument wins over a file, as it does for the agent.
     let place = Place::new(
         &[("home/.pi/agent/settings.json", r#"{"defaultProvider":"mine"}"#)],
@@ -216,17 +221,33 @@ fn files_that_agents_read_besides_are_read_too() {
     }
     let api = r#"{"provider":{"anthropic":{"api":"https://a.example/v1"}}}"#;
     check("opencode", &[("work/opencode.json", api)], &[], ("https://a.example/v1", ""));
+    let set = [("ANTHROPIC_BASE_URL", "https://v.example/v1"), ("OPENAI_BASE_URL", "https://w.example/v1")];
+    check("opencode", &[("work/opencode.json", api)], &set, ("https://a.example/v1", "https://w.example/v1"));
+    check("opencode", &[], &set, ("https://v.example/v1", "https://w.example/v1"));
     // The nearest file has no address, and the settings of both count.
     let both = [("work/opencode.json", one), ("work/deep/opencode.json", "{}")];
     check("opencode", &both, &[], ("", "https://o.example/v1"));
-    let codex = [
-        ("work/.codex/config.toml", "openai_base_url = \"https://o.example/v1\"\n"),
-        ("work/deep/.codex/config.toml", ""),
-    ];
-    check("codex", &codex, &[], ("", "https://o.example/v1"));
+    let grok = [("work/deep/.env", "GROK_BASE_URL=https://o.example/v1"), ("home/.grok/user-settings.json", "{}")];
+    check("grok", &grok, &[], ("", "https://o.example/v1"));
+    let claude = r#"{"env":{"ANTHROPIC_BASE_URL":"https://a.example"}}"#;
+    check("claude", &[("home/.claude.json", claude)], &[], ("https://a.example", ""));
     let settings = r#"{"env":{"OPENAI_BASE_URL":"https://o.example/v1","ANTHROPIC_BASE_URL":"https://a.example"}}"#;
     for file in ["home/.qwen/settings.json", "work/.qwen/settings.json"] {
         check("qwen", &[(file, settings)], &[], ("https://a.example", "https://o.example/v1"));
+    }
+    for name in ["QWEN_CODE_SYSTEM_SETTINGS_PATH", "QWEN_CODE_SYSTEM_DEFAULTS_PATH"] {
+        let place = Place::new(&[("system.json", settings)], &[], &[]);
+        let path = place.root.path().join("system.json").display().to_string();
+        let place = Place {
+            variables: place.variables.clone().into_iter().chain([(name.to_owned(), path)]).collect(),
+            ..place
+        };
+        let found = place.with(|around| Agent::named("qwen").destination(Upstreams::default(), around)).unwrap();
+        assert_eq!(
+            (found.upstreams.anthropic.as_str(), found.upstreams.openai.as_str()),
+            ("https://a.example", "https://o.example/v1"),
+            "{name}"
+        );
     }
     // Above the repository; but of several files only the nearest one is read.
     check("qwen", &[(".env", "OPENAI_BASE_URL=https://o.example/v1")], &[], ("", "https://o.example/v1"));
@@ -237,13 +258,42 @@ fn files_that_agents_read_besides_are_read_too() {
     assert_eq!(found.upstreams.google, "https://g.example");
 }
 
+/// Each was once sent to the host that a project names, with the key of the user's.
+#[test]
+fn files_that_agents_do_not_read_say_nothing() {
+    let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"https://p.example"}}"#;
+    let own = [("ANTHROPIC_BASE_URL", "https://a.example")];
+    check("claude", &[("work/.claude/settings.json", settings)], &own, ("https://a.example", ""));
+    check("claude", &[("work/deep/.claude/settings.json", settings)], &own, ("https://p.example", ""));
+    check("grok", &[("work/.env", "GROK_BASE_URL=https://p.example/v1")], &[], ("", "https://api.x.ai/v1"));
+    // Which settings count, or whether this file does, is not known for all versions.
+    check_refused("claude", &[], &[], &["--setting-sources", "user"], "`--setting-sources`");
+    for arguments in [&["run", "--dir", "../other"][..], &[".."]] {
+        check_refused("opencode", &[], &[], arguments, arguments[arguments.len() - 1]);
+    }
+    let codex = "openai_base_url = \"https://p.example/v1\"\n";
+    for file in ["work/.codex/config.toml", "work/deep/.codex/config.toml"] {
+        check_refused("codex", &[(file, codex)], &[], &[], "https://p.example/v1");
+        check_refused("codex", &[(file, "model_provider = \"p\"\n")], &[], &[], "`p`");
+    }
+    let azure = [
+        ("work/.codex/config.toml", "model_provider = \"openai\"\n"),
+        ("home/.codex/config.toml", "model_provider = \"azure\"\n"),
+    ];
+    check_refused("codex", &azure, &[], &[], "`azure`");
+}
+
 #[test]
 fn addresses_that_the_gateway_would_replace_are_refused() {
+    let assist = [("home/.gemini/.env", "CODE_ASSIST_ENDPOINT=https://g.example")];
+    check_refused("gemini", &assist, &[], &[], "CODE_ASSIST_ENDPOINT");
     check_refused("gemini", &[], &[("GOOGLE_VERTEX_BASE_URL", "https://g.example")], &[], "GOOGLE_VERTEX_BASE_URL");
     let vertex = [("home/.gemini/.env", "GOOGLE_VERTEX_BASE_URL=https://g.example")];
     check_refused("gemini", &vertex, &[], &[], "GOOGLE_VERTEX_BASE_URL");
     let models = r#"{"providers":{"openai":{"models":[{"id":"a"},{"id":"b","baseUrl":"https://o.example/v1"}]}}}"#;
     check_refused("pi", &[("home/.pi/agent/models.json", models)], &[], &[], "https://o.example/v1");
+    let model = r#"{"provider":{"anthropic":{"models":{"a":{},"b":{"provider":{"api":"https://m.example/v1"}}}}}}"#;
+    check_refused("opencode", &[("work/opencode.json", model)], &[], &[], "https://m.example/v1");
     let extension = "export default (pi) => pi.registerProvider(\"anthropic\", { baseUrl: process.env.CORP })";
     for file in ["home/.pi/agent/extensions/corp.ts", "work/deep/.pi/extensions/corp/index.ts"] {
         check_refused("pi", &[(file, extension)], &[], &[], "an extension");
@@ -355,7 +405,9 @@ fn claude_code_reaches_its_models_on_bedrock_and_vertex() {
 #[test]
 fn settings_that_bypass_the_gateway_are_found_wherever_they_are() {
     let bedrock = r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"1"}}"#;
-    for file in ["home/.claude/settings.json", "work/.claude/settings.json", "work/deep/.claude/settings.local.json"] {
+    for file in
+        ["home/.claude/settings.json", "work/deep/.claude/settings.json", "work/deep/.claude/settings.local.json"]
+    {
         check_refused("claude", &[(file, bedrock)], &[], &[], "CLAUDE_CODE_USE_BEDROCK");
     }
     let own = r#"{"env":{"ANTHROPIC_BASE_URL":"https://s.example"}}"#;

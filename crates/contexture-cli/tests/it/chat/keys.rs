@@ -188,3 +188,30 @@ fn the_memory_of_the_program_cannot_be_read_by_its_commands() {
     assert_eq!(said.stdout, "Done.\n", "{}", said.stderr);
     assert_eq!(provider.last().matches("Permission denied").count(), 4, "{}", provider.last());
 }
+
+#[test]
+fn what_a_person_names_or_pastes_has_no_key() {
+    let place = place();
+    let provider = Provider::start(vec![Reply::Says("Done."), Reply::Says("Again.")]);
+    configure(place.path(), &format!("[chat]\nurl = \"{}\"\nmodel = \"m\"\nkey_env = \"MINE\"\n", provider.url));
+    let [(_, key), (_, other), ..] = keys(place.path());
+    let notes = place.path().join("project/notes.txt");
+    fs::write(&notes, format!("the first line\nit is {key} here\n")).expect("a file");
+    let said = [
+        (None, format!("what of {other} is in #notes.txt?")),
+        (Some("--continue"), format!("{key} and #notes.txt again")),
+    ];
+    for (flag, text) in said {
+        let mut command = with_keys(place.path(), None);
+        command.args(["chat", "--print"]).args(flag).arg(text);
+        let said = run(command, "");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+    }
+    let sent = provider.received().iter().map(ToString::to_string).collect::<String>();
+    assert!(sent.contains("the first line") && sent.contains("it is [key] here"), "{sent}");
+    assert!(sent.contains("what of [key] is in") && !sent.contains(&key) && !sent.contains(&other), "{sent}");
+    fs::remove_file(&notes).expect("it is there");
+    for key in [key, other] {
+        assert_eq!(files_with(place.path(), &key), [""; 0]);
+    }
+}

@@ -172,7 +172,12 @@ impl Looking<'_> {
         match programs::variable(name) {
             programs::Variable::Line if word.plain().is_none() => Likeness::Unclear,
             programs::Variable::Line => self.deeper().line(value),
-            programs::Variable::Elsewhere => Likeness::Unclear,
+            programs::Variable::Options
+                if word.plain().is_some() && value.split_whitespace().all(|word| code::loaded(word).is_none()) =>
+            {
+                Likeness::No
+            }
+            programs::Variable::Elsewhere | programs::Variable::Options => Likeness::Unclear,
             programs::Variable::Git if self.wanted.may_be("git") => Likeness::Unclear,
             programs::Variable::Git | programs::Variable::Plain => Likeness::No,
         }
@@ -359,10 +364,11 @@ impl Looking<'_> {
 
     /// A program in another language: it is only looked at whether it can run others.
     fn interpreter(self, name: &str, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+        let loaded = self.loaded(name, arguments, scope);
         let is_written = |word: &Word| scope.writes(&word.text);
         let texts = match code::code(name, arguments) {
             code::Code::File if arguments.iter().any(is_written) => return Likeness::Unclear,
-            code::Code::File => return self.code_file(name, arguments, scope),
+            code::Code::File => return loaded.max(self.code_file(name, arguments, scope)),
             code::Code::Texts(words) => words,
             code::Code::Input => {
                 let documents = command.redirects.iter().filter_map(|redirect| match redirect {
@@ -373,7 +379,7 @@ impl Looking<'_> {
             }
         };
         let is_clear = |word: &Word| word.plain().is_some_and(|code| !code::can_run(name, code));
-        if !texts.is_empty() && texts.iter().all(is_clear) { Likeness::No } else { Likeness::Unclear }
+        if !texts.is_empty() && texts.iter().all(is_clear) { loaded } else { Likeness::Unclear }
     }
 
     /// A command on another machine; without one it is what is read.

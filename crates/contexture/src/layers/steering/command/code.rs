@@ -57,6 +57,27 @@ pub(super) fn code(name: &str, arguments: &[Word]) -> Code {
     }
 }
 
+/// Options of interpreters that load a file before the code.
+const LOADS: [&str; 6] = ["-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"];
+
+/// Interpreters that have these options.
+const LOADERS: [&str; 7] = ["node", "nodejs", "bun", "deno", "tsx", "ts-node", "ruby"];
+
+/// Whether an interpreter may load files before its code.
+pub(super) fn is_loader(name: &str) -> bool {
+    LOADERS.contains(&name)
+}
+
+/// What an option loads: `None` if it loads nothing, and an empty text if that is the next word.
+pub(super) fn loaded(option: &str) -> Option<&str> {
+    let (name, rest) = LOADS.iter().find_map(|name| Some((*name, option.strip_prefix(*name)?)))?;
+    match rest.strip_prefix('=') {
+        Some(file) => Some(file),
+        // `-r./file`
+        None => (rest.is_empty() || name == "-r").then_some(rest),
+    }
+}
+
 /// Words by which programs in other languages run programs.
 const RUNNING: [&str; 15] = [
     "system",

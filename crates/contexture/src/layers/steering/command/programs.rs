@@ -113,6 +113,8 @@ pub(super) enum Variable {
     Line,
     /// It names a file that some program runs, or what it changes is not known.
     Elsewhere,
+    /// It has options of an interpreter.
+    Options,
     /// It configures git.
     Git,
     /// It is a value.
@@ -139,7 +141,10 @@ pub(super) fn variable(name: &str) -> Variable {
         | "LESSCLOSE"
         | "RUSTC_WRAPPER"
         | "PS4" => Variable::Line,
-        "BASH_ENV" | "ENV" | "ZDOTDIR" | "MAKEFILES" | "LD_PRELOAD" | "SHELLOPTS" | "BASHOPTS" => Variable::Elsewhere,
+        "BASH_ENV" | "ENV" | "ZDOTDIR" | "MAKEFILES" | "LD_PRELOAD" | "SHELLOPTS" | "BASHOPTS" | "PERL5OPT" => {
+            Variable::Elsewhere
+        }
+        "NODE_OPTIONS" | "RUBYOPT" => Variable::Options,
         name if name.starts_with("BASH_FUNC") || name.starts_with("BASH_ALIASES") => Variable::Elsewhere,
         name if name.starts_with("GIT_CONFIG") || name == "GIT_EXEC_PATH" => Variable::Git,
         _ => Variable::Plain,

@@ -89,12 +89,13 @@ impl Looking<'_> {
                     return greatest(files.iter().map(|path| self.files_if_any(path, scope, Self::mentioned)));
                 }
                 "-f" | "--file" if name.ends_with("awk") || name.ends_with("sed") => {}
-                // What is loaded before the program.
-                "-r" | "--require" | "--import" | "--loader" | "-W" | "-X" | "-I" | "-C" => {
-                    let loaded = rest.next().and_then(Word::plain).unwrap_or_default();
-                    if self.files_if_any(loaded, scope, Self::mentioned) != Likeness::No {
-                        return Likeness::UnclearFile;
-                    }
+                "-W" | "-X" | "-I" | "-C" => {
+                    rest.next();
+                    continue;
+                }
+                // What is loaded before the program was looked at.
+                text if code::loaded(text) == Some("") => {
+                    rest.next();
                     continue;
                 }
                 text if text.starts_with('-') => continue,
@@ -107,6 +108,27 @@ impl Looking<'_> {
             }
         }
         Likeness::No
+    }
+
+    /// Files that an interpreter loads before its code. Modules by their names are not followed.
+    pub(super) fn loaded(self, name: &str, arguments: &[Word], scope: &Scope) -> Likeness {
+        if !code::is_loader(name) {
+            return Likeness::No;
+        }
+        let files = arguments.iter().enumerate().filter_map(|(at, word)| {
+            let own = code::loaded(&word.text)?;
+            let next = arguments.get(at + 1).filter(|_| own.is_empty());
+            Some(next.unwrap_or(word).plain().map(|text| if own.is_empty() { text } else { own }))
+        });
+        greatest(files.map(|file| {
+            // An address may be code itself.
+            let Some(file) = file.filter(|file| !file.contains(':')) else { return Likeness::UnclearFile };
+            let names = ["", ".js", ".rb"].map(|end| format!("{file}{end}"));
+            match greatest(names.iter().map(|path| self.files_if_any(path, scope, Self::mentioned))) {
+                Likeness::No => Likeness::No,
+                _ => Likeness::UnclearFile,
+            }
+        }))
     }
 
     fn code_in(self, name: &str, text: &str) -> Likeness {
