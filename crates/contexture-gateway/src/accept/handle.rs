@@ -31,6 +31,10 @@ use crate::watch::{Watched, WatchedBodies};
 /// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
 const DECIDING: f64 = 0.8;
 
+/// How many times that long the conversation of a request is looked for before the request is sent as it came: on a busy
+/// machine that takes longer, and what is billed then is the whole of it.
+const FINDING: u32 = 10;
+
 /// Bodies that are larger are looked at one by one.
 const LARGE_BYTES: usize = 8 << 20;
 
@@ -368,13 +372,13 @@ async fn late(
     progress: &Progress,
     deciding: &mut Deciding,
 ) -> Option<Result<PreparedRequest, tokio::task::JoinError>> {
-    // Parsing waits for nothing and nobody. After it is known whether the request may be above the provider's limit.
-    let may_be_above = tokio::select! {
+    // Parsing waits for nothing and nobody. After it is known whether the provider may refuse the request as it came.
+    let may_be_refused = tokio::select! {
         decided = &mut *deciding => return Some(decided),
-        is_large = progress.parsed() => is_large,
+        may_be_refused = progress.parsed() => may_be_refused,
     };
     let is_shared = shared.decider.patience().is_some();
-    if may_be_above || is_shared {
+    if may_be_refused || is_shared {
         // What other gateways have sent is known from a shared store only, however slow that is.
         tokio::select! {
             decided = &mut *deciding => return Some(decided),
@@ -386,7 +390,7 @@ async fn late(
         tokio::select! {
             decided = &mut *deciding => return Some(decided),
             () = progress.settled() => {}
-            () = tokio::time::sleep(shared.options.own_work) => {}
+            () = tokio::time::sleep(shared.options.own_work.saturating_mul(FINDING)) => {}
         }
     }
     if is_shared

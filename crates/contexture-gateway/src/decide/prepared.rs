@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::Prices;
-use contexture::wire::{Answered, AppliedEdit, Usage};
+use contexture::wire::{Answered, AppliedEdit, Plan, Usage};
 
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
@@ -146,15 +146,15 @@ impl PreparedRequest {
     }
 
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
-    /// that, the last decisions are reverted.
-    pub fn give_up(&mut self, is_accepted: bool) {
+    /// that, the last decisions are reverted. `unbound` is what was sent of it if that was without its reasoning.
+    pub fn give_up(&mut self, is_accepted: bool, unbound: Option<Plan>) {
         (self.tokens.sent, self.sent_bytes) = (self.tokens.came, self.tokens.came_bytes);
         let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
             self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
             self.decided.clear();
             return;
         };
-        conversation.state().note_refusal(self.messages);
+        conversation.state().note_refusal(self.messages, unbound);
         self.decided.clear();
         self.outgoing = Outgoing::GivenUp(PassReason::Refused);
     }
