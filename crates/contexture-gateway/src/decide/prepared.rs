@@ -184,6 +184,7 @@ impl PreparedRequest {
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
             has_apart: self.has_apart,
             rewritten: self.rewritten,
+            window: self.requested.known.known_window(),
             time_ms,
         };
         match &self.conversation {
@@ -214,7 +215,9 @@ impl PreparedRequest {
 
     /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
     pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
-        [bill.sent, bill.came].map(|tokens| self.requested.known.model.dollars(tokens))
+        let fits = self.requested.known.known_window().is_none_or(|window| bill.came <= window);
+        let through = if fits { bill.came } else { bill.sent };
+        [bill.sent, through].map(|tokens| self.requested.known.model.dollars(tokens))
     }
 
     /// What its input is expected to take, by our own count and without the provider's cache.
