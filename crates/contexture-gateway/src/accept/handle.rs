@@ -31,10 +31,6 @@ use crate::watch::{Watched, WatchedBodies};
 /// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
 const DECIDING: f64 = 0.8;
 
-/// How many times that long the conversation of a request is looked for before the request is sent as it came: on a busy
-/// machine that takes longer, and what is billed then is the whole of it.
-const FINDING: u32 = 10;
-
 /// Bodies that are larger are looked at one by one.
 const LARGE_BYTES: usize = 8 << 20;
 
@@ -390,7 +386,7 @@ async fn late(
         tokio::select! {
             decided = &mut *deciding => return Some(decided),
             () = progress.settled() => {}
-            () = tokio::time::sleep(shared.options.own_work.saturating_mul(FINDING)) => {}
+            () = tokio::time::sleep(shared.options.own_work) => {}
         }
     }
     if is_shared
