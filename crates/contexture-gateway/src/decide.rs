@@ -12,7 +12,7 @@ mod texts;
 mod text_bytes;
 mod past;
 mod folding;
-mod rewriting;
+pub(crate) mod rewriting;
 pub(crate) mod decider;
 
 pub(crate) use policy::LEAST_BUDGET;

@@ -209,7 +209,7 @@ impl WireFolder {
     pub fn refused(&self, number: Option<u64>, original_was_accepted: bool) -> Result<(), UsageError> {
         let SentHere { mut prepared, .. } = self.taken(number)?;
         if original_was_accepted {
-            prepared.give_up(true);
+            prepared.give_up(true, None);
         } else {
             prepared.note_refused();
         }

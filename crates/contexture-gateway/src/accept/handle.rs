@@ -368,13 +368,13 @@ async fn late(
     progress: &Progress,
     deciding: &mut Deciding,
 ) -> Option<Result<PreparedRequest, tokio::task::JoinError>> {
-    // Parsing waits for nothing and nobody. After it is known whether the request may be above the provider's limit.
-    let may_be_above = tokio::select! {
+    // Parsing waits for nothing and nobody. After it is known whether the provider may refuse the request as it came.
+    let may_be_refused = tokio::select! {
         decided = &mut *deciding => return Some(decided),
-        is_large = progress.parsed() => is_large,
+        may_be_refused = progress.parsed() => may_be_refused,
     };
     let is_shared = shared.decider.patience().is_some();
-    if may_be_above || is_shared {
+    if may_be_refused || is_shared {
         // What other gateways have sent is known from a shared store only, however slow that is.
         tokio::select! {
             decided = &mut *deciding => return Some(decided),

@@ -105,6 +105,8 @@ pub struct SentRequest {
     pub has_apart: bool,
     /// How the client changed what it had sent before, if it did.
     pub rewritten: Option<Rewritten>,
+    /// The most tokens that the provider takes, if that is known.
+    pub window: Option<u64>,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub time_ms: u64,
 }
@@ -233,6 +235,8 @@ impl Account {
         }
         let passed_through = match self.is_changed {
             false => billed,
+            // Nobody knows what the client would have sent instead of what does not fit, so nothing counts as saved.
+            true if sent.window.is_some_and(|window| came > window) => billed,
             true => self.pass_through(model.least, prices, sent, usage, came),
         };
         let fold = self.note_fold(prices, folded, total, came, billed);
@@ -284,8 +288,8 @@ impl Account {
                 let (text, opaque) = sent.came_bytes.more_than(&self.last_came_bytes());
                 let bytes = text.max(least);
                 let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
-                // Pictures have many bytes and few tokens.
-                match counted.filter(|counted| counted * MOST_BYTES_PER_TOKEN < bytes) {
+                // Pictures have many bytes and few tokens. A client that goes back sends less of both.
+                match counted.filter(|counted| counted.abs() * MOST_BYTES_PER_TOKEN < bytes.abs()) {
                     Some(counted) => counted * self.marginal(),
                     None => self.tokens_of((bytes, opaque)),
                 }

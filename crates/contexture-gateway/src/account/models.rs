@@ -175,6 +175,11 @@ pub struct Asks {
 }
 
 impl Known {
+    /// Its window, unless that is only guessed.
+    pub fn known_window(&self) -> Option<u64> {
+        (!self.window.is_guess()).then_some(self.model.context)
+    }
+
     /// The same, with what a request and its provider say about the window.
     pub fn asked(mut self, asks: &Asks) -> Self {
         if self.window == Source::Configured {

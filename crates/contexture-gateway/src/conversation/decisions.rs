@@ -135,6 +135,11 @@ impl Decisions {
         self.entries.extend(new.decisions.into_iter().map(|decision| DecisionEntry { messages, decision }));
     }
 
+    /// Sets the plan for requests with at least this many messages, without a decision.
+    pub(super) fn set_plan(&mut self, messages: usize, plan: Plan) {
+        self.history.push(messages, plan);
+    }
+
     /// Keeps notes of decisions that take effect with a request with this many messages, for its record.
     pub fn adopt(&mut self, messages: usize, notes: Vec<DecidedNote>) {
         self.adopted = Some(Adopted { messages, notes });

@@ -1,5 +1,7 @@
 //! The part of a conversation that changes.
 
+use contexture::wire::Plan;
+
 use super::billed::Billed;
 use super::decisions::Decisions;
 use super::health::{Health, StopReason};
@@ -137,15 +139,20 @@ impl ConversationState {
 
     /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it
     /// came: the last decisions were at fault. They are reverted, and nothing more is folded. If that has happened
-    /// before, all decisions are reverted.
-    pub fn note_refusal(&mut self, messages: usize) {
+    /// before, all decisions are reverted. So they are if it was accepted without its reasoning, which stays away then:
+    /// what the model says next is bound to what was sent now.
+    pub fn note_refusal(&mut self, messages: usize, unbound: Option<Plan>) {
         let (from, why) = match self.health.note_refusal() {
+            true if unbound.is_some() => (0, StopReason::Refused),
             true => (messages, StopReason::Refused),
             false => (0, StopReason::RefusedTwice),
         };
         self.decisions.take_back(from);
         self.health.stop(why);
         self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
+        if let Some(plan) = unbound {
+            self.decisions.set_plan(messages, plan);
+        }
         self.stored.note_change();
     }
 }

@@ -17,7 +17,7 @@ use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model
 use super::prepared::{OwnCount, PreparedRequest};
 use super::progress::Progress;
 use super::reason::PassReason;
-use super::rewriting::{allowed, rewritten, without_reasoning};
+use super::rewriting::{allowed, has_bound_reasoning, rewritten, unbound, without_reasoning};
 use super::text_bytes::text_bytes;
 use super::texts::texts_of;
 use crate::accept::incoming::IncomingRequest;
@@ -106,7 +106,7 @@ impl Decider {
             Err(why) => return self.passed(incoming, None, why),
         };
         let requested = requested_model(&self.options, &incoming.asks, Some(&request));
-        progress.note_parsed(may_be_above(&request, &requested));
+        progress.note_parsed(may_be_above(&request, &requested) || has_bound_reasoning(&request));
         let arrived = Arrived { incoming, request: &request, until: progress.until() };
         self.decided(arrived, progress).unwrap_or_else(|why| self.passed(incoming, Some(&request), why))
     }
@@ -270,12 +270,15 @@ impl Decider {
     /// What a plan makes of a request.
     fn applied(&self, request: &Request<'_>, plan: &Plan, why: PassReason) -> Outgoing {
         let takes_out = self.takes_out_edits(request);
-        if (plan.is_as_it_came() && !takes_out) || self.options.observe || self.is_paused() {
+        if (plan.is_as_it_came() && !takes_out) || self.options.observe {
             return Outgoing::AsItCame(why);
+        }
+        if self.is_paused() {
+            return as_it_came(request, plan, why);
         }
         match allowed(request, plan, takes_out) {
             Ok(body) => Outgoing::Replayed { body: Bytes::from(body.into_owned().into_bytes()), why },
-            Err(error) => Outgoing::AsItCame(PassReason::Unfit { why: Box::new(why), error }),
+            Err(error) => as_it_came(request, plan, PassReason::Unfit { why: Box::new(why), error }),
         }
     }
 
@@ -539,6 +542,15 @@ fn parsed(incoming: &IncomingRequest) -> Result<Request<'_>, PassReason> {
     let text = std::str::from_utf8(&incoming.body).map_err(|_| PassReason::NoText)?;
     let request = Request::parse(incoming.format, text).map_err(PassReason::Misread)?;
     Ok(request.addressed_to(incoming.model.as_deref()))
+}
+
+/// A request as it came, although it has a plan. Reasoning that the provider binds to what was sent by the plan is left
+/// out: the provider would refuse it.
+fn as_it_came(request: &Request<'_>, plan: &Plan, why: PassReason) -> Outgoing {
+    match unbound(request).filter(|_| !plan.is_as_it_came()) {
+        Some((body, _)) => Outgoing::Replayed { body, why },
+        None => Outgoing::AsItCame(why),
+    }
 }
 
 /// Whether new decisions may be made for a request with this many messages.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contexture::fold::Prices;
-use contexture::wire::{Answered, AppliedEdit, Usage};
+use contexture::wire::{Answered, AppliedEdit, Plan, Usage};
 
 use super::outgoing::Outgoing;
 use super::reason::PassReason;
@@ -146,15 +146,15 @@ impl PreparedRequest {
     }
 
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
-    /// that, the last decisions are reverted.
-    pub fn give_up(&mut self, is_accepted: bool) {
+    /// that, the last decisions are reverted. `unbound` is what was sent of it if that was without its reasoning.
+    pub fn give_up(&mut self, is_accepted: bool, unbound: Option<Plan>) {
         (self.tokens.sent, self.sent_bytes) = (self.tokens.came, self.tokens.came_bytes);
         let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
             self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
             self.decided.clear();
             return;
         };
-        conversation.state().note_refusal(self.messages);
+        conversation.state().note_refusal(self.messages, unbound);
         self.decided.clear();
         self.outgoing = Outgoing::GivenUp(PassReason::Refused);
     }
@@ -184,6 +184,7 @@ impl PreparedRequest {
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
             has_apart: self.has_apart,
             rewritten: self.rewritten,
+            window: self.requested.known.known_window(),
             time_ms,
         };
         match &self.conversation {
@@ -214,7 +215,9 @@ impl PreparedRequest {
 
     /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
     pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
-        [bill.sent, bill.came].map(|tokens| self.requested.known.model.dollars(tokens))
+        let fits = self.requested.known.known_window().is_none_or(|window| bill.came <= window);
+        let through = if fits { bill.came } else { bill.sent };
+        [bill.sent, through].map(|tokens| self.requested.known.model.dollars(tokens))
     }
 
     /// What its input is expected to take, by our own count and without the provider's cache.

@@ -15,8 +15,8 @@ enum Finding {
     Parsing,
     /// It was parsed, and its conversation is being looked for.
     Searching {
-        /// Whether it may be above its provider's limit.
-        is_large: bool,
+        /// Whether its provider may refuse it as it came.
+        may_be_refused: bool,
     },
     /// Its conversation was found.
     Found(FoundConversation),
@@ -49,9 +49,9 @@ impl Progress {
         self.until
     }
 
-    /// Notes that the request was parsed, and whether it may be above its provider's limit.
-    pub fn note_parsed(&self, is_large: bool) {
-        self.finding.send_replace(Finding::Searching { is_large });
+    /// Notes that the request was parsed, and whether its provider may refuse it as it came.
+    pub fn note_parsed(&self, may_be_refused: bool) {
+        self.finding.send_replace(Finding::Searching { may_be_refused });
     }
 
     /// Sets the conversation of the request.
@@ -74,12 +74,12 @@ impl Progress {
         self.finding.send_replace(Finding::Nothing);
     }
 
-    /// Waits until the request is parsed. Returns whether it may be above its provider's limit, if that is not known
+    /// Waits until the request is parsed. Returns whether its provider may refuse it as it came, if that is not known
     /// better already.
     pub async fn parsed(&self) -> bool {
         let mut finding = self.finding.subscribe();
         let parsed = finding.wait_for(|finding| !matches!(finding, Finding::Parsing)).await;
-        parsed.is_ok_and(|finding| matches!(*finding, Finding::Searching { is_large: true }))
+        parsed.is_ok_and(|finding| matches!(*finding, Finding::Searching { may_be_refused: true }))
     }
 
     /// Waits until the conversation of the request is found, or is known not to exist.

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use contexture::item::Item;
+use contexture::wire::rules::binds_reasoning;
 use contexture::wire::{Plan, Request, WireError, read, rules, without_edits};
+use memchr::memmem;
 
 use crate::conversation::folder::{ConversationFolder, NewDecisions};
 
@@ -37,6 +39,25 @@ pub(super) fn without_reasoning(mut plan: Plan, request: &Request<'_>) -> Result
     }
     plan.cover(request.messages().len());
     Ok(plan)
+}
+
+/// Whether a request has reasoning that its provider binds to everything that was sent before it. After a fold it is
+/// refused as it came.
+pub(super) fn has_bound_reasoning(request: &Request<'_>) -> bool {
+    let has = |kind: &str| memmem::find(request.body().as_bytes(), kind.as_bytes()).is_some();
+    binds_reasoning(request.format(), &request.model().unwrap_or_default())
+        && (has("\"thinking\"") || has("\"redacted_thinking\""))
+}
+
+/// A request as it came, but without reasoning, and the plan for that; `None` if its provider does not bind reasoning to
+/// what was sent before it, or there is none.
+pub(crate) fn unbound(request: &Request<'_>) -> Option<(Bytes, Plan)> {
+    if !has_bound_reasoning(request) {
+        return None;
+    }
+    let plan = without_reasoning(Plan::default(), request).ok().filter(|plan| !plan.is_as_it_came())?;
+    let body = allowed(request, &plan, false).ok()?;
+    Some((Bytes::from(body.into_owned().into_bytes()), plan))
 }
 
 /// A request as a plan says, if its provider accepts it like that, and without what it asks the provider to edit if that

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use bytes::Bytes;
-use contexture::wire::{AnswerReader, Answered, asking_for_diagnosis};
+use contexture::wire::{AnswerReader, Answered, Plan, Request, asking_for_diagnosis};
 
 use crate::accept::coding::Coding;
 use crate::accept::headers;
@@ -17,6 +17,7 @@ use crate::account::record::RequestRecord;
 use crate::account::session::BegunRecord;
 use crate::account::spending::Admission;
 use crate::decide::prepared::PreparedRequest;
+use crate::decide::rewriting::unbound;
 use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
 use crate::send::passing::Passing;
@@ -115,8 +116,14 @@ impl Exchange {
         if self.prepared.body().is_some() && is_refused(&answer) {
             // What it says about the size of the window is worth knowing.
             let _ = self.heard(answer).await;
-            answer = self.post(self.bodies.came.clone()).await;
-            self.prepared.give_up(answer.as_ref().is_ok_and(|answer| answer.status().is_success()));
+            let unbound = self.unbound();
+            let body = match &unbound {
+                Some((body, _)) => self.target.coding.packed(body.clone()).await,
+                None => self.bodies.came.clone(),
+            };
+            answer = self.post(body).await;
+            let is_accepted = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
+            self.prepared.give_up(is_accepted, unbound.map(|(_, plan)| plan));
         }
         if is_refused(&answer) {
             answer = self.heard(answer).await;
@@ -131,6 +138,13 @@ impl Exchange {
                 response
             }
         }
+    }
+
+    /// The request as it came without reasoning that the provider binds to what the gateway sent before it.
+    fn unbound(&self) -> Option<(Bytes, Plan)> {
+        let Route { format, model, .. } = &self.target.route;
+        let request = Request::parse((*format)?, std::str::from_utf8(&self.bodies.text).ok()?).ok()?;
+        unbound(&request.addressed_to(model.as_deref()))
     }
 
     /// Notes what a refusal says, and that a repetition is to be decided anew. Returns the same answer.

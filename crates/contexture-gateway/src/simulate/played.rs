@@ -179,6 +179,7 @@ impl Player {
         let request = SentRequest {
             has_apart: false,
             rewritten: None,
+            window: None,
             sent_tokens: sent + self.head,
             came_tokens: came + self.head,
             is_counted: true,

@@ -155,7 +155,7 @@ fn what_was_reverted_is_gone(store: &dyn Store) {
     let one = conversation("c-reverted", 3);
     let mut held = fresh(4);
     save(store, &one, &held, &[], 40).unwrap();
-    held.note_refusal(3);
+    held.note_refusal(3, None);
     save(store, &one, &held, &[], 41).unwrap();
     let (_, found) = store.conversation("c-reverted").unwrap().unwrap();
     assert_eq!(found.health().stopped(), Some(&StopReason::Refused));

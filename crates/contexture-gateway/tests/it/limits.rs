@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contexture::wire::Format;
 use contexture_gateway::models::{ModelEntry, Models, Source};
+use contexture_gateway::testing::cache::Cache;
 use contexture_gateway::{Options, Receipt};
 use serde_json::{Value, json};
 
@@ -46,6 +47,32 @@ async fn above_the_providers_limit_a_decision_is_waited_for() {
             release.await.unwrap();
         }
         assert_eq!(provider.refused(), Vec::<String>::new(), "{format:?}");
+    }
+}
+
+/// What does not fit cannot be sent without the gateway either: what a client would do instead is not known, and its
+/// cost is nobody's saving.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_counts_as_saved_once_a_request_would_not_fit() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(Options { budget: Some(16_000), ..narrow(WINDOW) }).await;
+        let agent = long(format, 16);
+        let mut through = Cache::with_life(300_000);
+        let (mut passed, mut beyond) = (0.0, 0);
+        for at in agent.requests() {
+            let body = agent.request(at, false);
+            let took = through.serve(format, &body, 0);
+            let (status, answer) = post(&gateway, format, body).await;
+            assert_eq!(status, 200, "{format:?}: {answer}");
+            let fits = took.total() <= WINDOW;
+            beyond += usize::from(!fits);
+            passed += if fits { took } else { provider.last().took }.bill(format);
+        }
+        assert!(beyond > 12, "{format:?}: {beyond}");
+        let receipt = Receipt::of(&records(&gateway, agent.requests().len()).await);
+        let off = (receipt.passed_through - passed).abs() / passed;
+        assert!(off < 0.02, "{format:?}: it is {passed}, the receipt says {}", receipt.passed_through);
     }
 }
 

@@ -10,6 +10,7 @@ mod receiver;
 
 mod accounts;
 mod bills;
+mod bound;
 mod caps;
 mod certificates;
 mod compared;

@@ -1,5 +1,6 @@
 //! A provider that does what it is told, on a real port.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -45,8 +46,51 @@ struct Inner {
     list: Option<&'static str>,
     /// The most tokens of a request, four bytes each.
     window: Option<u64>,
+    /// What thoughts are bound to, if that is checked.
+    bindings: Option<Bindings>,
     /// Why requests were refused.
     refused: Vec<String>,
+}
+
+/// What a provider binds thoughts to: everything that it was sent before it answered with them, thoughts included.
+/// <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks>
+#[derive(Default)]
+struct Bindings {
+    /// What was sent before each thought, by its signature.
+    before: HashMap<String, Vec<String>>,
+    /// The messages of the newest request that was answered.
+    answered: Vec<String>,
+}
+
+impl Bindings {
+    /// The messages of a request, without marks.
+    fn messages(body: &str) -> Vec<Value> {
+        let mut body: Value = serde_json::from_str(body).unwrap();
+        let mut messages = body["messages"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        for block in messages.iter_mut().flat_map(|message| message["content"].as_array_mut().into_iter().flatten()) {
+            block.as_object_mut().map(|fields| fields.remove("cache_control"));
+        }
+        messages
+    }
+
+    /// Why a request is refused, if it is.
+    fn check(&mut self, body: &str) -> Option<String> {
+        let messages = Self::messages(body);
+        let texts: Vec<String> = messages.iter().map(Value::to_string).collect();
+        for (at, message) in messages.iter().enumerate() {
+            for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "thinking")
+            {
+                let before = self.before.get(block["signature"].as_str().unwrap_or_default());
+                if before.is_none_or(|before| *before != texts[..at]) {
+                    return Some(format!(
+                        "messages.{at}: Invalid `signature` in `thinking` block. The block is bound to a different conversation."
+                    ));
+                }
+            }
+        }
+        self.answered = texts;
+        None
+    }
 }
 
 /// A provider.
@@ -93,6 +137,18 @@ impl Provider {
     /// Counts tokens otherwise from now on.
     pub fn count_by(&self, counting: contexture_gateway::testing::cache::Counting) {
         self.inner.lock().unwrap().cache = Cache::with_life(300_000).counting(counting);
+    }
+
+    /// Refuses thoughts that came after something else than what is before them, from now on.
+    pub fn bind_thoughts(&self) {
+        self.inner.lock().unwrap().bindings = Some(Bindings::default());
+    }
+
+    /// Says that its newest answer had a thought with this signature.
+    pub fn has_thought(&self, signature: String) {
+        if let Some(bindings) = &mut self.inner.lock().unwrap().bindings {
+            bindings.before.insert(signature, bindings.answered.clone());
+        }
     }
 
     /// Accepts whatever comes from now on.
@@ -174,6 +230,9 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
     let large = |format| too_large(format, &asked, inner.window?);
     let broken =
         broken.and_then(|format| Some((format, large(format).or_else(|| rules::check(format, &asked).err())?)));
+    let bindings = inner.bindings.as_mut().filter(|_| broken.is_none() && fault.is_none());
+    let unbound = bindings.and_then(|bindings| Some((Format::Messages, bindings.check(&asked)?)));
+    let broken = broken.or(unbound);
     let took = match (format, &fault, &broken) {
         (Some(format), None, None) => inner.cache.serve(format, &asked, 0),
         _ => Took::default(),
