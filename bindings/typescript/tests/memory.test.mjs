@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 
 import { ClosedError, InputError, Memory, StoreError } from "../index.js";
+import { programs, withServer } from "./postgres.mjs";
 
 const directory = () => mkdtempSync(path.join(tmpdir(), "contexture-"));
 
@@ -32,6 +33,28 @@ test("facts are remembered, found and forgotten", async () => {
   await assert.rejects(memory.forget(first), InputError);
   await memory.close();
   assert.ok(!readFileSync(store).includes("prefers tabs"));
+});
+
+test("PostgreSQL is a store too", async (t) => {
+  const bin = programs();
+  if (bin === undefined) {
+    assert.notEqual(process.env.CONTEXTURE_REQUIRE_POSTGRES, "1");
+    return t.skip("PostgreSQL is not installed");
+  }
+  await withServer(bin, async (address) => {
+    const first = await Memory.open(address, { user: "ann" });
+    const name = await first.remember("Ann prefers tabs.");
+    const said = [{ role: "user", content: "The dentist is on Tuesday at noon." }];
+    assert.equal(await first.importSession(said, { thread: "one" }), 1);
+    await first.close();
+    const [memory, other] = await Promise.all(["ann", "bob"].map((user) => Memory.open(address, { user })));
+    assert.deepEqual((await memory.facts()).map(({ text }) => text), ["Ann prefers tabs."]);
+    assert.ok((await memory.search("When is the dentist?")).text.includes("Tuesday"));
+    assert.equal(await memory.forget(name), 1);
+    assert.deepEqual(await memory.facts(), []);
+    assert.deepEqual([await other.facts(), (await other.search("When is the dentist?")).passages], [[], []]);
+    await Promise.all([memory.close(), other.close()]);
+  });
 });
 
 test("sessions are searched, without secrets", async () => {

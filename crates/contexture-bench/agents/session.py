@@ -1,6 +1,7 @@
 """A recorded session of Claude Code, and the files that it worked on as far as it shows them."""
 
 import json
+import random
 import re
 import subprocess
 
@@ -145,3 +146,8 @@ def read(path, program):
     """The session of a recording; Unrebuilt if its files cannot be rebuilt."""
     printed = subprocess.run([program, 'import', path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return Session(str(path), [json.loads(line) for line in printed.stdout.splitlines() if line.strip()])
+
+
+def drawn(found, count, seed):
+    """So many sessions, or all, in an order of chance: the first of them are a sample too, if the rest is broken off."""
+    return random.Random(seed).sample(found, len(found))[:count]

@@ -34,6 +34,17 @@ def asked(*texts):
     return {'messages': [{'role': 'user', 'content': [{'type': 'text', 'text': text} for text in texts]}]}
 
 
+class Drawn(unittest.TestCase):
+    def test_fewer_are_the_first_of_more_and_another_seed_gives_others(self):
+        found = list(range(40))
+        whole = session.drawn(found, None, 1)
+        self.assertEqual(sorted(whole), found)
+        self.assertNotEqual(whole, found)
+        for count in (1, 5, 10, 40, 50):
+            self.assertEqual(session.drawn(found, count, 1), whole[:count])
+        self.assertNotEqual(session.drawn(found, None, 2), whole)
+
+
 class Rebuilt(unittest.TestCase):
     def test_lines_that_were_not_read_have_placeholders_that_stay(self):
         made = session.Session('s', recorded(READ, EDIT, call(3, 'Read', '     1→one', file_path=FILE)))

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroU64;
 
-use contexture::wire::{Digest, Request, WireError, digests};
+use contexture::wire::{Digest, Request, WireError, digests, read};
 use foldhash::quality::RandomState;
 
 /// The hashes of a message.
@@ -131,6 +131,16 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
             }
         }
         Ok(Some(same))
+    }
+
+    /// Whether the model has said anything in them.
+    pub fn is_answered(&self) -> bool {
+        let mut messages = self.request.messages().iter().take(self.len());
+        messages.any(|message| {
+            // What cannot be read is no beginning.
+            let units = read(self.request.format(), message, None);
+            units.map_or(true, |units| units.iter().any(|unit| unit.item.is_of_model()))
+        })
     }
 
     /// The hashes of all messages.

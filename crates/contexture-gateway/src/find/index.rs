@@ -34,7 +34,9 @@ struct Best {
     shared: usize,
     /// The generation of the conversation when it was compared.
     generation: u64,
-    /// Whether the request has all its messages, and is of the same session.
+    /// Whether the request is of the same session.
+    is_same: bool,
+    /// Whether the request has all its messages too.
     goes_on: bool,
     /// What the request is to it.
     relation: Relation,
@@ -229,10 +231,15 @@ impl ConversationIndex {
         scope: Digest,
         arriving: &mut ArrivingMessages<'_, '_>,
     ) -> Result<Option<Best>, WireError> {
-        let alike = self.lock().alike(key);
+        let mut alike = self.lock().alike(key);
+        let is_same = |conversation: &Arc<Conversation>| conversation.beginning().scope == scope;
+        if !alike.iter().all(is_same) && !arriving.is_answered() {
+            // A session that begins with the words of another one is no branch of it: it has its own files and memories.
+            alike.retain(is_same);
+        }
         let mut best: Option<Best> = None;
         for conversation in alike.into_iter().rev() {
-            let is_same = conversation.beginning().scope == scope;
+            let is_same = is_same(&conversation);
             let state = conversation.state();
             let hashes = state.seen().hashes();
             if let Some(best) = &best
@@ -242,10 +249,7 @@ impl ConversationIndex {
             }
             let shared = arriving.shared_with(hashes)?;
             let goes_on = is_same && shared == hashes.len();
-            let is_better = best
-                .as_ref()
-                .map_or(shared > 0, |best| shared > best.shared || (shared == best.shared && goes_on && !best.goes_on));
-            if is_better {
+            if best.as_ref().map_or(shared > 0, |best| is_better(best, shared, is_same, goes_on)) {
                 let is_repeated =
                     is_same && shared == arriving.len() && state.decisions().points().contains(&arriving.len());
                 let relation = match () {
@@ -255,7 +259,7 @@ impl ConversationIndex {
                 };
                 let generation = state.seen().generation();
                 drop(state);
-                best = Some(Best { conversation, shared, generation, goes_on, relation });
+                best = Some(Best { conversation, shared, generation, is_same, goes_on, relation });
             }
         }
         match best {
@@ -285,7 +289,7 @@ impl ConversationIndex {
                 let (shared, generation) = (arriving.shared_with(hashes)?, state.seen().generation());
                 drop(state);
                 let relation = Relation::Rewrites;
-                best = Some((same, Best { conversation, shared, generation, goes_on: true, relation }));
+                best = Some((same, Best { conversation, shared, generation, is_same: true, goes_on: true, relation }));
             }
         }
         Ok(best.map(|(_, best)| best))
@@ -379,8 +383,18 @@ fn may_be_better(
 ) -> Result<bool, WireError> {
     let shared = best.shared;
     match hashes.get(shared) {
+        Some(_) if best.goes_on && !is_same => Ok(false),
         Some(next) => Ok(shared < arriving.len() && arriving.is_same(shared, next)?),
-        None => Ok(hashes.len() == shared && is_same && !best.goes_on),
+        None => Ok(is_same && !best.goes_on && (hashes.len() == shared || !best.is_same)),
+    }
+}
+
+/// Whether a conversation that shares so much is better than the best one so far. The one that the session goes on with
+/// is better than any of another session, even if the model has given the same answers there.
+fn is_better(best: &Best, shared: usize, is_same: bool, goes_on: bool) -> bool {
+    match goes_on && !best.goes_on {
+        true => shared >= best.shared || !best.is_same,
+        false => shared > best.shared && (is_same || !best.goes_on),
     }
 }
 

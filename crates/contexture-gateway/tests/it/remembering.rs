@@ -126,6 +126,40 @@ async fn nothing_relevant_nothing_added() {
     assert_eq!((receipt.memory.added, receipt.memory.late), (0, 0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_begins_like_another_gets_what_is_known_now() {
+    for format in Format::ALL {
+        let memory = with(&project(), &[("user", FIXED)]).await;
+        let (directory, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (notes, store) = (directory.path().join("walrus.md"), state.path().join("gateway.db"));
+        let base: Arc<str> = directory.path().to_str().unwrap().into();
+        let options = || Options { directory: Some(base.clone()), store: Some(store.clone()), ..remembering(&memory) };
+        let provider = Provider::start().await;
+        let mut agent = Agent::new(format, "How did we fix the flaky walrus test? #walrus.md");
+        agent.call("I look.", "Read", serde_json::json!({"file_path": "/a.rs"}), "fn heron() {}");
+        std::fs::write(&notes, "The colour is vermilion.").unwrap();
+        let gateway = provider.gateway(options()).await;
+        // One that goes on under another name has what the first one was sent.
+        for (name, steps) in [("one", 1), ("resumed", 3)] {
+            send_with(&gateway, format, &agent.request(steps, false), &[("x-session-id", name)]).await;
+            let body = provider.last().body;
+            assert!(body.contains("30 seconds fixed it") && body.contains("vermilion"), "{format:?} {name}: {body}");
+        }
+        gateway.stop().await;
+        memory.past(&project()).clear().await.unwrap();
+        std::fs::write(&notes, "The colour is turquoise.").unwrap();
+        let gateway = provider.gateway(options()).await;
+        // Even if the model says the same in it.
+        for steps in [1, 3] {
+            send_with(&gateway, format, &agent.request(steps, false), &[("x-session-id", "two")]).await;
+            let body = provider.last().body;
+            assert!(!body.contains("30 seconds fixed it") && !body.contains("vermilion"), "{format:?}: {body}");
+            assert!(body.contains("turquoise"), "{format:?}: {body}");
+        }
+        gateway.stop().await;
+    }
+}
+
 /// Sends a body with headers.
 async fn send_with(gateway: &Gateway, format: Format, body: &str, headers: &[(&str, &str)]) {
     let mut request = reqwest::Client::new().post(format!("{}{}", gateway.url(), path_of(format)));
