@@ -4,8 +4,6 @@
 //! stays, and only the lines around later edits are in doubt. Before its first run that is known only of files whose
 //! lines show that somebody formats them.
 
-use std::ops::Range;
-
 use super::grade::note_doubt;
 use super::state::End;
 use super::{FileState, Grade, Line, Now, Segment};
@@ -49,13 +47,9 @@ impl FileState {
         } else if has_edits {
             // What follows from a change elsewhere in a file is what it imports.
             let reaches = |block: &[Line]| !run.is_local && block.iter().any(|line| imports(&line.text));
-            let odd = |block: &[Line]| match () {
-                () if reaches(block) => Some(0..block.len()),
-                () if !block.iter().any(is_edited) => None,
-                () if is_layout => not_laid_out(block),
-                () => Some(0..block.len()),
-            };
-            self.doubt_blocks(now, run.by, &odd);
+            let is_odd =
+                |block: &[Line]| reaches(block) || block.iter().any(is_edited) && !(is_layout && is_laid_out(block));
+            self.doubt_blocks(now, run.by, &is_odd);
         }
         if run.is_proven {
             self.is_cut = false;
@@ -65,15 +59,15 @@ impl FileState {
         }
     }
 
-    /// Puts parts of blocks of lines in doubt, and all numbers after them.
-    fn doubt_blocks(&mut self, now: Now, by: &str, odd: &dyn Fn(&[Line]) -> Option<Range<usize>>) {
+    /// Puts some blocks of lines in doubt, and all numbers after them.
+    fn doubt_blocks(&mut self, now: Now, by: &str, is_odd: &dyn Fn(&[Line]) -> bool) {
         let mut is_moved = false;
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
         for mut segment in std::mem::take(&mut self.segments) {
             if is_moved {
                 segment.distrust();
             }
-            let Some(first) = mark_blocks(&mut segment.lines, odd) else {
+            let Some(first) = mark_blocks(&mut segment.lines, is_odd) else {
                 segments.push(segment);
                 continue;
             };
@@ -104,8 +98,8 @@ impl FileState {
     }
 }
 
-/// Puts parts of the blocks between blank lines in doubt. Returns where the first of them begins.
-fn mark_blocks(lines: &mut [Line], odd: &dyn Fn(&[Line]) -> Option<Range<usize>>) -> Option<usize> {
+/// Puts some of the blocks between blank lines in doubt. Returns where the first of them begins.
+fn mark_blocks(lines: &mut [Line], is_odd: &dyn Fn(&[Line]) -> bool) -> Option<usize> {
     let mut first = None;
     let mut start = 0;
     while start < lines.len() {
@@ -113,9 +107,9 @@ fn mark_blocks(lines: &mut [Line], odd: &dyn Fn(&[Line]) -> Option<Range<usize>>
         let length = lines[start..].iter().position(is_blank).map_or(lines.len() - start, |at| at + 1);
         // The blank line at the end belongs to the block: formatters remove some.
         let block = &mut lines[start..start + length];
-        if let Some(part) = odd(block) {
-            first = first.or(Some(start + part.start));
-            block[part].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        if is_odd(block) {
+            block.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+            first = first.or(Some(start));
         }
         start += length;
     }
@@ -165,28 +159,26 @@ fn looks_formatted(formatter: &str, segments: &[Segment]) -> bool {
     count >= LEAST_LINES
 }
 
-/// The part of a block between blank lines that a formatter of Go may change: all of it because of a line, or the lines
-/// beside those that are not aligned.
-fn not_laid_out(block: &[Line]) -> Option<Range<usize>> {
-    // A text in quotes that goes on is not followed.
-    let is_odd = |line: &Line| line.text.matches('`').count() % 2 == 1 || is_odd_go(&line.text);
+/// Whether a block between blank lines is such as a formatter of Go leaves it: each line by itself, and what is aligned.
+fn is_laid_out(block: &[Line]) -> bool {
+    let mut before: Option<Columns> = None;
+    for line in block {
+        let text = &*line.text;
+        // A text in quotes that goes on is not followed.
+        if text.matches('`').count() % 2 == 1 || is_odd_go(text) {
+            return false;
+        }
+        let now = Columns::of(text);
+        if before.as_ref().is_some_and(|before| !before.agrees(&now)) {
+            return false;
+        }
+        before = Some(now);
+    }
     let is_blank = |line: &Line| line.text.trim().is_empty();
     // Blank lines at the edges of a body are removed.
     let opens = block.iter().rev().find(|line| !is_blank(line)).is_some_and(|line| line.text.ends_with(['{', '(']));
     let closes = block.iter().find(|line| !is_blank(line)).is_some_and(|line| line.text.trim().starts_with(['}', ')']));
-    if block.iter().any(is_odd) || closes || (opens && block.iter().any(is_blank)) {
-        return Some(0..block.len());
-    }
-    let columns: Vec<Columns> = block.iter().map(|line| Columns::of(&line.text)).collect();
-    let mut part: Option<Range<usize>> = None;
-    for at in (1..columns.len()).filter(|at| !columns[at - 1].agrees(&columns[*at])) {
-        // What is aligned is at one depth, with what is inside of it.
-        let is_inside = |other: &usize| columns[*other].indent >= columns[at].indent;
-        let start = (0..at).rev().take_while(is_inside).last().unwrap_or(at);
-        let end = (at..columns.len()).take_while(is_inside).last().unwrap_or(at) + 1;
-        part = Some(part.map_or(start..end, |part| part.start.min(start)..part.end.max(end)));
-    }
-    part
+    !(closes || opens && block.iter().any(is_blank))
 }
 
 /// Where the parts of a line begin that are aligned with those of the lines beside it.
@@ -323,7 +315,7 @@ mod tests {
 
     fn laid_out(text: &str) -> bool {
         let now = Now { at: 1, count: 1 };
-        not_laid_out(&text.lines().map(|line| Line::new(line, now, 1, 1)).collect::<Vec<_>>()).is_none()
+        is_laid_out(&text.lines().map(|line| Line::new(line, now, 1, 1)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -339,23 +331,6 @@ mod tests {
         assert!(!laid_out("\ta() // one\n\tbcd() // two"));
         assert!(!laid_out("func f(){\n}"));
         assert!(!laid_out("\tx := `a"));
-    }
-
-    #[test]
-    fn only_what_is_not_aligned_is_in_doubt() {
-        let text = "func f() {\n\ta := T{\n\t\tName: \"a\",\n\t\tCount: 1,\n\t}\n\tg(a)\n}";
-        let lines: Vec<Line> = text.lines().map(|line| Line::new(line, Now { at: 1, count: 1 }, 1, 1)).collect();
-        assert_eq!(not_laid_out(&lines), Some(2..4));
-    }
-
-    #[test]
-    fn lines_that_no_formatter_leaves_are_told() {
-        for line in ["const a = f(b, 'c,d');", "  if (a) {", "    return x;", "\t\tfoo()", "# a,b", ""] {
-            assert!(!is_untidy(line), "{line}");
-        }
-        for line in ["if(a) {", "f(a,b)", "   x()", "x ", "function f(){", "\t x"] {
-            assert!(is_untidy(line), "{line}");
-        }
     }
 
     #[test]
