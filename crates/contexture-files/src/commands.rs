@@ -168,6 +168,9 @@ fn copied_by_cat(command: &Simple, directory: &Directory) -> Option<String> {
 
 /// Returns what a program does, apart from redirections.
 fn of_program(command: &Simple, directory: &Directory) -> Effects {
+    if let Some(named) = of_home(command) {
+        return of_program(&named, directory);
+    }
     if command.words.first().is_none_or(|word| word.plain().is_none()) {
         return Effects::all(command);
     }
@@ -184,6 +187,19 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
         return loose::whatever_they_are(command, directory).unwrap_or(own);
     }
     own
+}
+
+/// A command whose program was installed for a person, by its name alone: `~/.cargo/bin/cargo test`.
+fn of_home(command: &Simple) -> Option<Simple> {
+    let path = command.words.first().filter(|word| !word.is_quoted)?.text.strip_prefix("~/.")?;
+    let (place, name) = path.rsplit_once('/').filter(|(place, _)| place.ends_with("/bin"))?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);
+    if name.is_empty() || !path.chars().all(is_plain) || place.contains("..") {
+        return None;
+    }
+    let mut named = command.clone();
+    named.words[0] = Word { text: name.to_owned(), expands: Expands::Never, ..named.words[0].clone() };
+    Some(named)
 }
 
 /// Whether an observation puts every file in doubt.
@@ -327,7 +343,8 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
             let changes = match &formatted.reach {
                 formatters::Reach::Kinds(extensions) => vec![formatted_by(None, extensions)],
                 formatters::Reach::Named(names) => {
-                    names.iter().map(|(name, extensions)| formatted_by(directory.place(name), extensions)).collect()
+                    let place = |name: &str| directory.place(name).or_else(|| directory.place_anywhere(name));
+                    names.iter().map(|(name, extensions)| formatted_by(place(name), extensions)).collect()
                 }
             };
             Effects { changes, ..Effects::presumed() }

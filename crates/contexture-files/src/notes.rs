@@ -39,7 +39,10 @@ pub(crate) fn modified(text: &str) -> Vec<&str> {
 /// What a note of a harness tells: files that were changed, a state that was restored, hooks that changed files.
 pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     let mut told: Vec<Observation> = modified(text).into_iter().map(|path| doubted(path, SOMEONE)).collect();
-    told.extend(of_tagged(text));
+    // What an agent reports of its own work is not said by the harness.
+    if !is_notice(text) {
+        told.extend(of_tagged(text));
+    }
     let mut is_restored = false;
     for line in lines(text) {
         let lower = line.to_lowercase();
@@ -106,18 +109,35 @@ fn of_tagged(text: &str) -> Vec<Observation> {
     let mut told = Vec::new();
     let mut is_list = false;
     for line in lines(text) {
-        let lower = line.to_lowercase();
-        let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-        let says =
-            (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"])) && modified(line).is_empty();
+        // In a long line, the words of one sentence have nothing to do with the names of another one.
+        let is_long = line.split_whitespace().nth(MOST_WORDS).is_some();
+        let parts: Vec<&str> = if is_long { sentences(line).collect() } else { vec![line] };
+        let saying: Vec<&str> = parts.into_iter().filter(|part| says_changed(part)).collect();
         let is_listed = is_list && line.trim_start().starts_with(['-', '*', '/']);
-        if says || is_listed {
-            told.extend(named_places(line).map(|place| doubted(place.path, SOMEONE)));
-        }
-        is_list = (says && line.trim_end().ends_with(':')) || is_listed;
+        let read = if is_listed { vec![line] } else { saying.clone() };
+        told.extend(read.into_iter().flat_map(named_places).map(|place| doubted(place.path, SOMEONE)));
+        is_list = (!saying.is_empty() && line.trim_end().ends_with(':')) || is_listed;
     }
     told
+}
+
+/// Whether a part of a note says that something was changed, and that the agent did not do it.
+fn says_changed(part: &str) -> bool {
+    let lower = part.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || "'_".contains(c))).collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    (has(CHANGED) && has(NOT_THE_AGENT) || has(&["user_edits", "file_change"])) && modified(part).is_empty()
+}
+
+/// Tags of messages in which a harness says how a command or an agent fares.
+pub(crate) const NOTICES: [&str; 4] =
+    ["<subagent_notification>", "<task-notification>", "<bash-notification>", "<agent-notification>"];
+
+/// Whether a message is nothing but such a notice.
+fn is_notice(text: &str) -> bool {
+    let text = text.trim();
+    let closes = |tag: &&str| text.ends_with(&tag.replace('<', "</"));
+    NOTICES.iter().any(|tag| text.starts_with(tag) && text.matches(tag).count() == 1 && closes(tag))
 }
 
 /// Whether a harness says that it is another day: it tells what has changed of the surroundings, and names no directory.
@@ -160,13 +180,26 @@ const RESTORED: &[&str] = &[
 /// The commits that a text names: `commit 1a2b3c4`.
 pub(crate) fn named_commits(text: &str) -> impl Iterator<Item = &str> {
     let words = || text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let is_hash = |word: &str| {
-        (7..=40).contains(&word.len())
-            && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-    };
     let pairs = words().zip(words().skip(1));
-    pairs.filter(move |(word, hash)| word.eq_ignore_ascii_case("commit") && is_hash(hash)).map(|(_, hash)| hash)
+    pairs.filter(|(word, hash)| word.eq_ignore_ascii_case("commit") && is_hash(hash)).map(|(_, hash)| hash)
+}
+
+/// Whether a word may be the name of a commit.
+fn is_hash(word: &str) -> bool {
+    (7..=40).contains(&word.len())
+        && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The words of a text that may be the names of commits.
+pub(crate) fn named_hashes(text: &str) -> impl Iterator<Item = &str> {
+    // The parts of a name with dashes are none.
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).filter(|word| is_hash(word))
+}
+
+/// Whether a commit is one of some, each of which may be shortened.
+pub(crate) fn is_one_of(hash: &str, commits: &[String]) -> bool {
+    commits.iter().any(|known| known.starts_with(hash) || hash.starts_with(known.as_str()))
 }
 
 /// The commits that an output of `git commit` says were made: `[main 1a2b3c4] Fix it`.

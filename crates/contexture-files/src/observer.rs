@@ -117,7 +117,7 @@ impl Observer {
         self.standing.directory = stated.unwrap_or(after);
         self.note_directories(&seen);
         self.batch.beside(&call.call_id, &call.name, &mut seen);
-        self.running.beside(&mut seen, &call.arguments, &output.output);
+        self.running.beside(&mut seen, &call.arguments, &output.output, &self.commits);
         // A harness may add to an output that files were changed meanwhile. The output itself is newer.
         let noted = notes::modified(&output.output).into_iter().filter_map(|path| self.changed_by_someone(path));
         seen.observations.splice(0..0, noted.collect::<Vec<_>>());
@@ -155,7 +155,7 @@ impl Observer {
             self.standing.directory = Directory::At(directory.to_owned());
         }
         let text = message.text_cow();
-        let ended = self.running.heard(&text);
+        let ended = self.running.heard(&text, &self.commits);
         if !ended.is_empty() {
             return ended;
         }
@@ -209,8 +209,7 @@ impl Observer {
                 told.extend(notes::of_harness(text));
                 let mut told = self.placed(told);
                 // A commit that this agent did not make is someone else's.
-                let is_own = |hash: &str| self.commits.iter().any(|own| own.starts_with(hash) || hash.starts_with(own));
-                if notes::named_commits(text).any(|hash| !is_own(hash)) {
+                if notes::named_commits(text).any(|hash| !notes::is_one_of(hash, &self.commits)) {
                     told.push(everything("a commit by someone else".to_owned()));
                 }
                 if let Some(line) = notes::own_command(text) {
@@ -246,7 +245,9 @@ impl Observer {
     fn placed(&self, told: Vec<Observation>) -> Vec<Observation> {
         let place = |told: Observation| {
             let by = "a change by someone else".to_owned();
-            told.placed(&|path| self.standing.directory.place_for_tool(path)).unwrap_or_else(|| everything(by))
+            let directory = &self.standing.directory;
+            let place = |path: &str| directory.place_for_tool(path).or_else(|| directory.place_somewhere(path));
+            told.placed(&place).unwrap_or_else(|| everything(by))
         };
         told.into_iter().map(place).collect()
     }

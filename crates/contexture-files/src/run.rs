@@ -15,6 +15,7 @@ use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse, parse
 
 mod attribute;
 mod evidence;
+mod missing;
 
 /// What a command line tells.
 pub(crate) struct Ran {
@@ -37,6 +38,7 @@ pub(crate) fn observe(
     if completion == Completion::Undone {
         return Ran { observations: Vec::new(), directory, is_silent: false };
     }
+    let line = &*missing::without_missing(line, &output.text);
     // Of functions, `case` and what runs in the background it is only known which commands there are.
     let Some(script) = parse(line).or_else(|| parse_all(line).map(Script::branching)) else {
         if is_unreadable(line, output) {
@@ -85,11 +87,27 @@ const NOT_FOUND: i64 = 127;
 fn is_refused(script: &Script, output: &Framed<'_>) -> bool {
     let mut commands = script.commands();
     let (Some(command), None) = (commands.next(), commands.next()) else { return false };
-    let is_plain = command.redirects.is_empty() && command.words.iter().all(|word| word.plain().is_some());
+    if output.exit != Some(NOT_FOUND) || !command.redirects.is_empty() {
+        return false;
+    }
+    if is_unfound(command, output.text.trim()) {
+        return true;
+    }
+    let is_plain = command.words.iter().all(|word| word.plain().is_some());
     let passes_on = command.words.iter().any(|word| row(&word.text).has(Trait::PassesOnStatus));
-    let says = output.text.trim().lines().count() == 1 && output.text.contains("not found")
-        || output.text.trim().ends_with("No such file or directory");
-    output.exit == Some(NOT_FOUND) && is_plain && !passes_on && says
+    // What a script says of its own commands says nothing about what it did before.
+    let mut lines = output.text.trim().lines();
+    let missing = lines.next().and_then(missing::not_found).filter(|_| lines.next().is_none());
+    is_plain && !passes_on && missing.is_some() && missing == command.words[0].plain()
+}
+
+/// Whether `env` says of the program that it is to run that there is none.
+fn is_unfound(command: &Simple, said: &str) -> bool {
+    let name = said.strip_prefix("env: ").and_then(|rest| rest.strip_suffix(": No such file or directory"));
+    let mut words = command.arguments().iter().map(|word| word.text.as_str());
+    let program = words.find(|word| !word.contains('=') && !word.starts_with('-'));
+    let name = name.map(|name| name.trim_matches(['\'', '‘', '’']));
+    command.program() == Some("env") && name.is_some() && name == program
 }
 
 /// A script of which it is unknown which commands ran.

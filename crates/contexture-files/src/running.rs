@@ -2,6 +2,7 @@
 
 use super::commands::{everything, in_short, reaches_everything};
 use super::model::named_places;
+use super::notes::{NOTICES, is_one_of, named_hashes};
 use super::observation::{Observation, Seen};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
@@ -35,10 +36,12 @@ struct Started {
 
 impl Running {
     /// Adds to what a call told what goes on beside it, and notes what the call started or saw end.
-    pub(crate) fn beside(&mut self, seen: &mut Seen, arguments: &str, output: &str) {
+    ///
+    /// The commits are those that the agent made or has seen.
+    pub(crate) fn beside(&mut self, seen: &mut Seen, arguments: &str, output: &str, commits: &[String]) {
         // What ended may have written until then, and before that the call was made.
         let ended = self.take_ended(arguments, output);
-        seen.observations.extend(ended.iter().flat_map(|started| started.last_told(output)));
+        seen.observations.extend(ended.iter().flat_map(|started| started.last_told(output, commits)));
         seen.observations.extend(self.commands.iter().flat_map(Started::told));
         if let Some(started) = started(seen, arguments, output)
             && self.commands.len() < MAX_RUNNING
@@ -48,11 +51,11 @@ impl Running {
     }
 
     /// Returns what may have happened until now if a message says that commands or agents ended.
-    pub(crate) fn heard(&mut self, text: &str) -> Vec<Observation> {
+    pub(crate) fn heard(&mut self, text: &str, commits: &[String]) -> Vec<Observation> {
         if !NOTICES.iter().any(|tag| text.contains(tag)) {
             return Vec::new();
         }
-        self.take_ended("", text).iter().flat_map(|started| started.last_told(text)).collect()
+        self.take_ended("", text).iter().flat_map(|started| started.last_told(text, commits)).collect()
     }
 
     /// Removes the commands of which an output says that they ended.
@@ -101,9 +104,10 @@ impl Started {
         self.writes.iter().map(doubt).chain([presumed]).collect()
     }
 
-    /// The same for the last time, when it has ended with a report. One that was only to look may say that it did more.
-    fn last_told(&self, report: &str) -> Vec<Observation> {
-        let is_free = self.is_free || (self.by == AN_AGENT && says_change(report));
+    /// The same for the last time, when it has ended with a report. One that was only to look may say that it did more,
+    /// unless all that it tells of are commits that were known before.
+    fn last_told(&self, report: &str, commits: &[String]) -> Vec<Observation> {
+        let is_free = self.is_free || (self.by == AN_AGENT && says_change(report) && !tells_of(report, commits));
         if !is_free {
             return self.told();
         }
@@ -131,6 +135,12 @@ fn says_change(report: &str) -> bool {
     report.split(|c: char| !c.is_alphanumeric()).any(|word| CHANGES.iter().any(|said| word.eq_ignore_ascii_case(said)))
 }
 
+/// Whether a report names commits, and only known ones.
+fn tells_of(report: &str, commits: &[String]) -> bool {
+    let mut named = named_hashes(report).peekable();
+    named.peek().is_some() && named.all(|hash| is_one_of(hash, commits))
+}
+
 /// Phrases with which outputs say that a command ended.
 const ENDED: [&str; 16] = [
     "Process exited with code ",
@@ -150,10 +160,6 @@ const ENDED: [&str; 16] = [
     "Shell killed",
     "Command exited with code ",
 ];
-
-/// Tags of messages in which a harness says how a command or an agent fares.
-const NOTICES: [&str; 4] =
-    ["<subagent_notification>", "<task-notification>", "<bash-notification>", "<agent-notification>"];
 
 /// How outputs begin, or what they have, that name a command that goes on.
 const STARTED: [&str; 6] = [

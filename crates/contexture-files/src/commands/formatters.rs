@@ -63,7 +63,9 @@ pub(super) fn formatted<'a>(words: &[&'a str]) -> Option<Formatted<'a>> {
     if formatting.only_named && !named.is_empty() && named.iter().all(is_plain) {
         // A directory may also contain files of other kinds.
         let is_directory = |word: &str| word.ends_with('/') || matches!(last_part(word), "." | "..");
-        let limits = |word: &str| if is_directory(word) { formatting.extensions } else { &[] };
+        // What is no program of the language is left as it is.
+        let is_text = |word: &str| formatting.extensions == ["go"] && word.ends_with(".md");
+        let limits = |word: &str| if is_directory(word) || is_text(word) { formatting.extensions } else { &[] };
         return of(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
     }
     of(Reach::Kinds(formatting.extensions))
@@ -81,6 +83,9 @@ mod tests {
         assert_eq!(of("prettier --write src"), named(&["src"]));
         assert_eq!(of("eslint --fix --ext .ts src"), named(&[".ts", "src"]));
         assert_eq!(of("gofmt -w ."), Some(Reach::Named(vec![(".", &["go"])])));
+        assert_eq!(of("gofmt -w a.md"), Some(Reach::Named(vec![("a.md", &["go"])])));
+        assert_eq!(of("gofmt -w a.txt"), named(&["a.txt"]), "it may be a program");
+        assert_eq!(of("prettier --write a.md"), named(&["a.md"]));
         assert_eq!(of("eslint --fix"), Some(Reach::Kinds(&[])));
         assert_eq!(of("prettier --write src/*.ts"), Some(Reach::Kinds(&[])));
         assert_eq!(of("black"), Some(Reach::Kinds(&["py", "pyi", "ipynb"])));

@@ -77,8 +77,12 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn python(text: &str) -> Deeds<'_> {
-    let bare =
+    let mut bare =
         text.replace("sys.stdout.write", "print").replace("sys.stderr.write", "print").replace("re.compile", "re");
+    // What lines are joined to is no name of a file.
+    for feed in ["\"\\n\".join(", "'\\n'.join("] {
+        bare = bare.replace(feed, "str(");
+    }
     let has = |words: &[&str]| names(&bare).any(|name| words.contains(&name));
     let has_odd = bare.contains("os.open")
         || bare.contains("os.replace")
@@ -100,7 +104,7 @@ fn python(text: &str) -> Deeds<'_> {
     if !writes {
         return if imports(&bare).any(says_change) { Deeds::Unknown } else { Deeds::Reads };
     }
-    let literals = literals(text);
+    let literals = python_literals(text);
     // Names may also be put together from parts.
     let is_part = |literal: &&str| {
         literal.ends_with('/')
@@ -201,6 +205,34 @@ fn top_level(arguments: &str) -> impl Iterator<Item = &str> {
         }
         c == ',' && depth == 0
     })
+}
+
+/// The texts between quotes in a program of Python, without those in comments.
+fn python_literals(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = text[at..].find(['#', '\'', '"']) {
+        at += next;
+        let rest = &text[at..];
+        if rest.starts_with('#') {
+            at += rest.find('\n').unwrap_or(rest.len());
+            continue;
+        }
+        let quote = ["\"\"\"", "'''"].into_iter().find(|quote| rest.starts_with(quote)).unwrap_or(&rest[..1]);
+        let inner = &rest[quote.len()..];
+        let mut end = 0;
+        while end < inner.len() && !inner[end..].starts_with(quote) {
+            let escaped = usize::from(inner[end..].starts_with('\\'));
+            let skipped: usize = inner[end..].chars().take(1 + escaped).map(char::len_utf8).sum();
+            end += skipped;
+        }
+        found.push(&inner[..end.min(inner.len())]);
+        at += quote.len() + end.min(inner.len()) + quote.len();
+        if at >= text.len() {
+            break;
+        }
+    }
+    found
 }
 
 /// The texts between quotes, however they are nested.
@@ -363,6 +395,15 @@ mod tests {
         assert_eq!(python(text), Deeds::Writes(vec!["a/x.go", "b/y.go"]));
         assert_eq!(python("open('a.txt', mode='a')"), Deeds::Writes(vec!["a.txt"]));
         assert_eq!(python("from pathlib import Path\nPath('a.txt').open('w')"), Deeds::Writes(vec!["a.txt"]));
+    }
+
+    #[test]
+    fn texts_of_python_are_found_whatever_is_in_comments() {
+        let text = "# it's\nx = r'a\\'b' + \"\"\"c 'd'\"\"\" # \"e\"\ny = 'f'";
+        assert_eq!(python_literals(text), ["a\\'b", "c 'd'", "f"]);
+        assert_eq!(python_literals("x = 'open"), ["open"]);
+        let text = "import pathlib\n# don't\nfor p in ['a/x.go']:\n    t = pathlib.Path(p).read_text()\n    pathlib.Path(p).write_text(t.replace('a', 'b'))";
+        assert_eq!(python(text), Deeds::Writes(vec!["a/x.go"]));
     }
 
     #[test]

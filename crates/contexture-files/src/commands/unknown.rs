@@ -72,7 +72,7 @@ pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -
     }
     let by = told(command);
     let swept = |name: &str| Observation::Swept {
-        under: directory.place_somewhere(name),
+        under: directory.place_somewhere(name).or_else(|| directory.place_for_tool(name)),
         extensions: Vec::new(),
         by: by.clone(),
     };
@@ -155,7 +155,18 @@ fn may_change_anything(words: &[&str]) -> bool {
         || is_script(name)
         || runs_anything(name)
         || says(name, &[CHANGERS])
-        || (0..arguments.len()).any(|at| !is_value(arguments, at) && tells_to_change(arguments[at]))
+        || (0..arguments.len())
+            .any(|at| !is_value(arguments, at) && !names_shell(arguments, at) && tells_to_change(arguments[at]))
+}
+
+/// Shells that a program may be told the name of.
+const SHELLS: &[&str] = &["bash", "dash", "elvish", "fish", "ksh", "nu", "pwsh", "sh", "tcsh", "xonsh", "zsh"];
+
+/// Whether an option only says for which shell something is: nothing follows that the shell could run.
+fn names_shell(arguments: &[&str], at: usize) -> bool {
+    arguments[at] == "--shell"
+        && arguments.get(at + 1).is_some_and(|shell| SHELLS.contains(shell))
+        && arguments.get(at + 2).is_none_or(|next| next.starts_with("--") && *next != "--")
 }
 
 /// Whether a word is only the value of the option before it, although a program has this name: `--shell bash` at the
@@ -164,7 +175,8 @@ fn is_value(arguments: &[&str], at: usize) -> bool {
     let is_after_option = at > 0 && arguments[at - 1].starts_with("--") && !arguments[at - 1].contains('=');
     let runs = row(arguments[at]).runs;
     let is_last = arguments.get(at + 1).is_none_or(|next| next.starts_with("--"));
-    is_after_option && !tells_to_change(arguments[at - 1]) && (runs == Runs::Work || is_last && runs != Runs::Nothing)
+    let is_told = is_after_option && tells_to_change(arguments[at - 1]) && !names_shell(arguments, at - 1);
+    is_after_option && !is_told && (runs == Runs::Work || is_last && runs != Runs::Nothing)
 }
 
 fn is_script(name: &str) -> bool {
@@ -213,7 +225,14 @@ mod tests {
 
     #[test]
     fn programs_that_are_told_what_to_work_on_leave_the_rest() {
-        for line in ["ngrok http 3000", "tmux kill-session -t $209", "/tmp/tool probe --json", "vale docs"] {
+        for line in [
+            "ngrok http 3000",
+            "tmux kill-session -t $209",
+            "/tmp/tool probe --json",
+            "vale docs",
+            "/tmp/x print --shell bash",
+            "x --shell zsh --error 1",
+        ] {
             assert!(!may_change_anything(&words(line)), "{line}");
         }
         for line in [
@@ -231,6 +250,10 @@ mod tests {
             "script -qc 'x",
             "lint x.py",
             "nodemon --exec x",
+            "tool --shell bash go.sh",
+            "tool --shell bash -- x",
+            "tool --shell x",
+            "tool --exec bash",
         ] {
             assert!(may_change_anything(&words(line)), "{line}");
         }

@@ -169,8 +169,29 @@ pub(super) fn guess(name: &str, arguments: &Value) -> Does {
 
 /// Words in the name of a tool that changes a project even if it names no file.
 pub const PROJECT_CHANGING: &[&str] = &[
-    "checkout", "cherry", "codemod", "fix", "format", "merge", "pull", "rebase", "redo", "refactor", "rename",
-    "replace", "reset", "restore", "revert", "rewind", "rollback", "stash", "switch", "undo",
+    "checkout",
+    "cherry",
+    "codegen",
+    "codemod",
+    "fix",
+    "format",
+    "merge",
+    "migrate",
+    "pull",
+    "rebase",
+    "redo",
+    "refactor",
+    "regenerate",
+    "rename",
+    "replace",
+    "reset",
+    "restore",
+    "revert",
+    "rewind",
+    "rollback",
+    "stash",
+    "switch",
+    "undo",
 ];
 
 /// Words for things that are no files of a project, so that a change of one changes no file.

@@ -179,7 +179,8 @@ impl Parser<'_> {
         let inner = &self.rest()[1..];
         let len = inner.find('`')?;
         let line = &inner[..len];
-        if line.contains(['\\', '"', '\'']) {
+        let is_unescaped = ['`', '$', '\\', '"'].iter().any(|next| line.contains(&format!("\\{next}")));
+        if line.contains(['"', '\'']) || is_unescaped || line.ends_with('\\') {
             return None;
         }
         self.advance(len + 2);

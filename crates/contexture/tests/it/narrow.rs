@@ -316,6 +316,7 @@ fn another_agent_reaches_what_it_reports() {
 fn an_agent_that_was_only_to_look_may_say_that_it_did_more() {
     let of = |report: &str| {
         let mut world = World::new();
+        world.run("git commit -m x", "[main 1a2b3c4] x\n 1 file changed\n");
         world.call(
             "spawn_agent",
             json!({"agent_type": "explorer", "message": "Review it."}),
@@ -325,9 +326,63 @@ fn an_agent_that_was_only_to_look_may_say_that_it_did_more() {
         let note = format!(
             "<subagent_notification>\n{{\"agent_path\":\"abc-1\",\"status\":{{\"completed\":\"{report}\"}}}}\n</subagent_notification>"
         );
+        // Some harnesses say it twice.
+        world.say(Origin::Said, &note);
         world.say(Origin::Said, &note);
         world.grades(A)
     };
     assert_eq!(of("No findings."), "pppp");
     assert_eq!(of("Two steps landed, both committed."), "dddd");
+    // What this agent committed itself is no news, but what it did not is.
+    assert_eq!(of("It landed as `1a2b3c4`."), "pppp");
+    assert_eq!(of("They landed as `1a2b3c4` and `9f8e7d6` in a.go."), "dddd");
+    // Findings are about a file, and say nothing about who changed it.
+    let long = "In a.go the result is rewritten and then dropped, which nobody would expect of it. ".repeat(6);
+    assert_eq!(of(&format!("{long} Not since the user asked, but always.")), "pppp");
+}
+
+#[test]
+fn a_long_text_says_of_a_file_what_its_own_sentence_says() {
+    let of = |text: &str| {
+        let mut world = World::new();
+        world.say(Origin::Said, text);
+        (world.grades(A), world.grades(B))
+    };
+    let rest = "the count is taken from the plan and nothing else is ever looked at before it is printed ".repeat(5);
+    let text = format!("In a.go {rest} and is rewritten later. It is not shown to the user. In b.py all is well.");
+    assert_eq!(of(&text), both("ssss", "ssss"));
+    let text = format!("All of {rest}. The user has edited a.go in an editor meanwhile. In b.py all is well.");
+    assert_eq!(of(&text), both("dddd", "ssss"));
+    assert_eq!(of("a.go has other text now; it was modified outside."), both("dddd", "ssss"));
+    assert_eq!(of("The linter changed a.go on save, is that ok?"), both("dddd", "ssss"));
+}
+
+#[test]
+fn a_program_that_was_not_found_did_nothing() {
+    let line = "env A=\"x 'p(\"$1\")'\" 1a2b3c4 fix a.go";
+    let codex = |code: u8, said: &str| {
+        format!("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n{said}\n")
+    };
+    let of = |line: &str, output: &str| {
+        let mut world = World::new();
+        world.call("exec_command", json!({"cmd": line, "workdir": "/p"}), output);
+        (world.grades(A), world.grades(B))
+    };
+    let (ok, _) = of(line, &codex(127, "env: 1a2b3c4: No such file or directory"));
+    assert_eq!(ok, "ssss");
+    // A script may have come to the place where it fails in the same way.
+    assert_eq!(of("env A=1 ./fix.sh", &codex(127, "env: node: No such file or directory")), both("dddd", "dddd"));
+    assert_eq!(of("./fix.sh", &codex(127, "./fix.sh: line 3: node: command not found")), both("dddd", "dddd"));
+    assert_eq!(of("./fix.sh", &codex(127, "zsh:1: no such file or directory: ./fix.sh")), both("ssss", "ssss"));
+    let line = "perl -0pi -e \"s/`one\\.x` is `two`/it's/\" b.py";
+    let said = "zsh:1: command not found: one.x\nzsh:1: command not found: two";
+    assert_ne!(of(line, &codex(0, said)).0, "dddd");
+}
+
+#[test]
+fn a_comment_of_python_does_not_hide_what_is_written() {
+    let write = "import pathlib\n# it's one of these\nfor p in ['b.py']:\n    t = pathlib.Path(p).read_text()\n    pathlib.Path(p).write_text(t.upper())\n";
+    assert_eq!(after(&format!("python3 <<'X'\n{write}X"), ""), both("pppp", "dddd"));
+    let write = write.replace("'b.py'", "'b.py', \"a\" + '.go'");
+    assert_eq!(after(&format!("python3 <<'X'\n{write}X"), ""), both("dddd", "dddd"));
 }

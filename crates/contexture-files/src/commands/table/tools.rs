@@ -309,6 +309,7 @@ pub(super) static ROWS: &[Program] = &[
         presumed("audit"),
         presumed("ci"),
         presumed("ls"),
+        presumed("pack"),
         presumed("run build"),
         presumed("run check"),
         presumed("run lint"),
@@ -419,6 +420,13 @@ pub(super) static ROWS: &[Program] = &[
     program("unittest").actions(&[presumed("")]),
     program("uv").actions(&[installs("add", &["toml", "lock"]), installs("sync", &["lock"]), starts("run")]),
     program("vitest").actions(&[presumed("")]),
+    program("workmux").actions(&[
+        presumed("add"),
+        presumed("list"),
+        presumed("status"),
+        installs("init", &["yaml"]),
+        installs("setup", &["json", "toml"]),
+    ]),
     program("yapf").actions(&[formats("", &["-i", "--in-place"], &["py", "pyi"])]),
     program("yarn").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         presumed("build"),
