@@ -23,7 +23,7 @@ use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
-use crate::send::exchange::{Bodies, Exchange, Following, Target, Timing, unreachable_upstream};
+use crate::send::exchange::{Bodies, Exchange, Target, Timing, ToFollow, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
 use crate::shared::Shared;
 use crate::watch::{Watched, WatchedBodies};
@@ -287,17 +287,19 @@ async fn turn<'s>(shared: &'s Shared, incoming: &IncomingRequest) -> Option<Sema
     if incoming.body.len() > LARGE_BYTES { shared.large.acquire().await.ok() } else { None }
 }
 
-/// Counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
-fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<Following> {
+/// What counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
+fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<ToFollow> {
     // The prompt for a summary is nothing that a user says.
     let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
     let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
     let shared = shared.clone();
-    Some(tokio::spawn(async move {
-        let _turn = turn(&shared, &incoming).await;
-        let deciding = shared.clone();
-        // What goes wrong in it is not counted.
-        let _ = tokio::task::spawn_blocking(move || deciding.decider.follow(&incoming, &conversation)).await;
+    Some(Box::new(move || {
+        tokio::spawn(async move {
+            let _turn = turn(&shared, &incoming).await;
+            let deciding = shared.clone();
+            // What goes wrong in it is not counted.
+            let _ = tokio::task::spawn_blocking(move || deciding.decider.follow(&incoming, &conversation)).await;
+        })
     }))
 }
 

@@ -1,6 +1,6 @@
 //! What of a conversation is in the store.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How much of a conversation is in the store, as of the newest write that succeeded.
@@ -19,6 +19,8 @@ pub struct InStore {
 #[derive(Debug)]
 pub struct StoredMark {
     in_store: Mutex<InStore>,
+    /// Whether a write was refused because another gateway went on with the conversation.
+    is_overtaken: AtomicBool,
     number: u64,
 }
 
@@ -27,7 +29,8 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Default for StoredMark {
     fn default() -> Self {
-        Self { in_store: Mutex::default(), number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let (in_store, is_overtaken) = (Mutex::default(), AtomicBool::new(false));
+        Self { in_store, is_overtaken, number: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
@@ -48,6 +51,17 @@ impl StoredMark {
         if in_store.version >= now.version {
             *now = in_store;
         }
+    }
+
+    /// Notes that another gateway went on with the conversation. What is in memory of it is read again with the next
+    /// request, if nobody waited for the write.
+    pub fn note_overtaken(&self) {
+        self.is_overtaken.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether another gateway went on with the conversation before a write of this one.
+    pub fn is_overtaken(&self) -> bool {
+        self.is_overtaken.load(Ordering::Relaxed)
     }
 
     /// Notes what is in the store after a write.

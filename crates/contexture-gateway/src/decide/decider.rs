@@ -14,7 +14,7 @@ use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
 use super::past::rewritten as rewritten_past;
 use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
-use super::prepared::{OwnCount, PreparedRequest};
+use super::prepared::{OwnCount, PreparedRequest, RequestedModel};
 use super::progress::Progress;
 use super::reason::PassReason;
 use super::rewriting::{allowed, has_bound_reasoning, rewritten, unbound, without_reasoning};
@@ -53,6 +53,8 @@ pub struct Decider {
 struct Arrived<'r, 'a> {
     incoming: &'r IncomingRequest,
     request: &'r Request<'a>,
+    /// The model that it names.
+    requested: &'r RequestedModel,
     /// When it is to be sent.
     until: Instant,
 }
@@ -107,7 +109,7 @@ impl Decider {
         };
         let requested = requested_model(&self.options, &incoming.asks, Some(&request));
         progress.note_parsed(may_be_above(&request, &requested) || has_bound_reasoning(&request));
-        let arrived = Arrived { incoming, request: &request, until: progress.until() };
+        let arrived = Arrived { incoming, request: &request, requested: &requested, until: progress.until() };
         self.decided(arrived, progress).unwrap_or_else(|why| self.passed(incoming, Some(&request), why))
     }
 
@@ -130,7 +132,11 @@ impl Decider {
                 self.passed(incoming, Some(&request), why).of(found.conversation)
             }
             // It took too long already, so it does not wait for the disk.
-            Some(found) => self.replayed(Arrived { incoming, request: &request, until: Instant::now() }, found, why),
+            Some(found) => {
+                let requested = requested_model(&self.options, &incoming.asks, Some(&request));
+                let arrived = Arrived { incoming, request: &request, requested: &requested, until: Instant::now() };
+                self.replayed(arrived, found, why)
+            }
             None => self.passed(incoming, Some(&request), why),
         }
     }
@@ -181,14 +187,13 @@ impl Decider {
     /// limit unless something is decided about it.
     fn found(
         &self,
-        Arrived { incoming, request, .. }: Arrived<'_, '_>,
+        Arrived { incoming, request, requested, .. }: Arrived<'_, '_>,
         messages: usize,
         progress: &Progress,
     ) -> Result<(FoundConversation, bool), PassReason> {
         let found = self.index.take(request, messages, &incoming.scope);
         let found = found.inspect_err(|_| progress.note_nothing()).map_err(PassReason::Misread)?;
-        let requested = requested_model(&self.options, &incoming.asks, Some(request));
-        let is_above = is_above(request, &found.conversation, &requested);
+        let is_above = is_above(request, &found.conversation, requested);
         // Before the conversation is told: who waits for it asks for this next.
         if is_above {
             progress.note_needed();
@@ -231,7 +236,7 @@ impl Decider {
     /// Applies the earlier decisions to a request, and notes before it is sent that it was sent like that: a client
     /// that repeats it gets the same bytes, also from another gateway or after a restart.
     fn replayed(&self, arrived: Arrived<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
-        let Arrived { incoming, request, until } = arrived;
+        let Arrived { incoming, request, until, .. } = arrived;
         let past = rewritten_past(request, &found, &found.conversation.state().decisions().plan_for(found.messages));
         let FoundConversation { mut conversation, messages, .. } = found;
         let mut keeping = self.keeper.note_point(&conversation, messages);
@@ -304,7 +309,8 @@ impl Decider {
         progress: &Progress,
         is_above: bool,
     ) -> Result<PreparedRequest, NotDecided> {
-        let (request, conversation) = (arrived.request, &found.conversation);
+        let Arrived { request, requested, .. } = arrived;
+        let conversation = &found.conversation;
         let mut held = conversation.folder();
         // One that read other outputs than those of this request is built again.
         held.take_if(|folder| folder.rewrites() != found.rewrites);
@@ -313,8 +319,7 @@ impl Decider {
         // What the provider keeps under a name is in its count, and cannot be folded.
         let apart = if request.has_cached_content() { conversation.state().billed().account().apart() } else { 0 };
         let head = head_tokens(request, conversation.beginning().lead);
-        let requested = requested_model(&self.options, &arrived.incoming.asks, Some(request));
-        let policy = policy(&self.options, request, conversation, &requested, head + apart);
+        let policy = policy(&self.options, request, conversation, requested, head + apart);
         let policy = if self.is_careful.load(Ordering::Relaxed) { policy.careful() } else { policy };
         let budget = policy.budget + head + apart;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
@@ -351,7 +356,7 @@ impl Decider {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
             false => (Outgoing::Decided { body }, tokens),
         };
-        let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested, tokens)
+        let prepared = PreparedRequest::new(outgoing, request.messages().len(), requested.clone(), tokens)
             .beside_cached_content(request.has_cached_content())
             .after_rewriting(past)
             .remembering(remembered);
@@ -361,7 +366,7 @@ impl Decider {
     /// What recalling needs to know, if a request may get memory: one of a person's own conversation with an agent. Titles
     /// and other requests on the side have no tools.
     fn recall<'r>(&'r self, arrived: Arrived<'r, '_>, conversation: &'r Conversation) -> Option<RecallRequest<'r>> {
-        let Arrived { incoming, request, until } = arrived;
+        let Arrived { incoming, request, until, .. } = arrived;
         let memory =
             self.options.memory.as_ref().filter(|_| !self.options.observe && may_remember(incoming, request))?;
         let (key, now_ms) = (incoming.scope.owner.as_str(), self.now_ms());
@@ -421,6 +426,9 @@ impl Decider {
 
     /// Keeps the decisions before any of them is sent. Returns what of them is in the store, if there is one: what is not
     /// written in time is written later, and stays valid for as long as the gateway runs.
+    ///
+    /// A request about which nothing new was decided does not wait for a file: it is written while the provider works,
+    /// before the record for which its response waits.
     fn keep(
         &self,
         Arrived { request, until, .. }: Arrived<'_, '_>,
@@ -428,7 +436,10 @@ impl Decider {
         folder: &ConversationFolder,
         new: NewDecisions,
     ) -> Result<Option<KeptVersion>, PassReason> {
-        if self.keeper.is_overtaken(conversation) {
+        // What was decided too late for an earlier request, and takes effect with this one, may not be written yet.
+        let is_behind = self.keeper.is_behind(&conversation.state());
+        let is_waited_for = is_behind || !new.is_empty() || self.keeper.patience().is_some();
+        if is_waited_for && self.keeper.is_overtaken(conversation) {
             return Err(PassReason::Overtaken);
         }
         let keeping = {
@@ -439,6 +450,9 @@ impl Decider {
             state.health_mut().note_success();
             self.add(request, conversation, &mut state, folder, new)
         };
+        if !is_waited_for {
+            return Ok(keeping.kept());
+        }
         match self.keeper.wait(&keeping, conversation, until) {
             Err(StoreError::Conflict) => {
                 // What the other gateway has sent is in the store, and is read from there.

@@ -122,12 +122,21 @@ impl Folding {
         messages: usize,
     ) -> Result<ConversationFolder, WireError> {
         let FoundConversation { conversation, rewrites, .. } = found;
-        let decisions = conversation.state().decisions().clone();
         let beginning = conversation.beginning();
+        let newest = {
+            let state = conversation.state();
+            let before = state.decisions().points().iter().rev().find(|point| **point < messages);
+            before.copied().unwrap_or(beginning.lead)
+        };
+        // The usual case, for which nothing is copied.
+        let held = match held {
+            Some(held) if held.messages() == newest => return Ok(held),
+            held => held,
+        };
+        let decisions = conversation.state().decisions().clone();
         let points: Vec<usize> = decisions.points().iter().copied().filter(|point| *point < messages).collect();
-        let newest = points.last().copied().unwrap_or(beginning.lead);
         let is_point = |messages: usize| points.contains(&messages);
-        let held = held.filter(|held| held.messages() == newest || is_point(held.messages()));
+        let held = held.filter(|held| is_point(held.messages()));
         let is_held = held.is_some();
         let new = || {
             let attached = decisions.attached().clone();

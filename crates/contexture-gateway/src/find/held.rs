@@ -17,8 +17,12 @@ const USES_PER_LOOK: u64 = 256;
 /// The share of conversations that is evicted at once.
 const EVICTED: usize = 8;
 
-/// Most folders in memory.
-const MAX_FOLDERS: usize = 64;
+/// Most folders in memory: more than an agent with its helpers has streams. With fewer than there are streams, each
+/// request would find that its folder was just evicted.
+const MAX_FOLDERS: usize = 512;
+
+/// Conversations that are kept, however many bytes they have.
+const LEAST_KEPT: usize = 64;
 
 /// Most bytes of the requests that folders in memory are of.
 const MAX_FOLDER_BYTES: usize = 64 << 20;
@@ -130,7 +134,7 @@ impl Held {
         let (most, most_bytes) = (MAX_CONVERSATIONS - MAX_CONVERSATIONS / EVICTED, MAX_BYTES - MAX_BYTES / EVICTED);
         let mut gone = Vec::new();
         for conversation in oldest_first {
-            if count <= most && (bytes <= most_bytes || count <= MAX_FOLDERS) {
+            if count <= most && (bytes <= most_bytes || count <= LEAST_KEPT) {
                 break;
             }
             (count, bytes) = (count - 1, bytes - conversation.bytes().min(bytes));

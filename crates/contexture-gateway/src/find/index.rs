@@ -406,9 +406,12 @@ fn changed(before: &[MessageHashes], now: &[MessageHashes]) -> Vec<usize> {
 
 /// Whether what is in memory of a conversation is as new as what is in the store.
 fn is_current(store: &dyn Store, conversation: &Conversation) -> bool {
-    let saved = conversation.state().stored().saved();
+    let (saved, is_overtaken) = {
+        let state = conversation.state();
+        (state.stored().saved(), state.stored().mark().is_overtaken())
+    };
     let written = store.version(conversation.id()).ok().flatten();
-    written.is_none_or(|version| version >= saved && !is_outdated(conversation, version))
+    !is_overtaken && written.is_none_or(|version| version >= saved && !is_outdated(conversation, version))
 }
 
 /// Whether the version of a conversation in the store was written by another gateway. What this gateway itself is

@@ -29,7 +29,10 @@ use crate::watch::{AnswerCopy, Watched};
 const BEGINNING: Duration = Duration::from_millis(50);
 
 /// Counts what is new of a conversation, for the record of a request.
-pub(crate) type Following = tokio::task::JoinHandle<()>;
+type Following = tokio::task::JoinHandle<()>;
+
+/// Begins that. It takes as long as reading the request once more, so it waits until the provider has the request.
+pub(crate) type ToFollow = Box<dyn FnOnce() -> Following + Send + Sync>;
 
 /// Where a request goes, and how.
 pub(crate) struct Target {
@@ -83,7 +86,9 @@ pub(crate) struct Exchange {
     begun: BegunRecord,
     /// What is kept of it when its response has ended.
     passing: Option<PassingRequest>,
-    /// Counts the signals of harm.
+    /// What counts the signals of harm, once the request was sent.
+    to_follow: Option<ToFollow>,
+    /// Counts them.
     following: Option<Following>,
     /// Counts what it is expected to take against the cap, until that is known.
     admission: Option<Admission>,
@@ -96,9 +101,10 @@ impl Exchange {
         prepared: PreparedRequest,
         bodies: Bodies,
         timing: Timing,
-        (watched, begun, following): (Option<Watched>, BegunRecord, Option<Following>),
+        (watched, begun, to_follow): (Option<Watched>, BegunRecord, Option<ToFollow>),
     ) -> Self {
-        Self { shared, target, prepared, bodies, timing, watched, begun, following, passing: None, admission: None }
+        let (following, passing, admission) = (None, None, None);
+        Self { shared, target, prepared, bodies, timing, watched, begun, to_follow, following, passing, admission }
     }
 
     /// Sets what is kept of it when its response has ended.
@@ -113,6 +119,7 @@ impl Exchange {
 
     pub(crate) async fn send(mut self) -> Response<Body> {
         let mut answer = self.ask().await;
+        self.following = self.to_follow.take().map(|follow| follow());
         if self.prepared.body().is_some() && is_refused(&answer) {
             // What it says about the size of the window is worth knowing.
             let _ = self.heard(answer).await;
@@ -235,31 +242,9 @@ impl Exchange {
         self.prepared.take_adopted();
         let passing = self.passing.take().filter(|_| status < 400).map(|passing| (passing, answered.said.clone()));
         let (following, admission) = (self.following.take(), self.admission.take());
-        let Self { shared, target: Target { route, .. }, prepared, timing, .. } = &*self;
-        let (now_ms, whole) = (shared.decider.now_ms(), timing.began.elapsed());
-        let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
-        let usage = answered.usage.filter(|_| !route.is_count);
-        let bill = usage.map(|usage| prepared.bill(time_ms, &usage, answered, now_ms));
-        let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
-        let is_unreported = usage.is_none() && !route.is_count && status < 300;
-        let mut record = RequestRecord {
-            format: route.format,
-            cloud: route.cloud,
-            is_count: route.is_count,
-            status,
-            usage,
-            unreported: is_unreported.then(|| prepared.expected()),
-            bill,
-            dollars,
-            dollars_through,
-            diagnosis: answered.diagnosis.clone(),
-            provider_edits: prepared.edit_notes(answered),
-            own_us: timing.own.as_micros() as u64,
-            first_byte_ms: first_byte.as_millis() as u64,
-            whole_ms: whole.as_millis() as u64,
-            quota,
-            ..prepared.whole_record(shared.session.id(), time_ms)
-        };
+        let Self { shared, prepared, .. } = &*self;
+        let now_ms = shared.decider.now_ms();
+        let mut record = self.record(status, quota, answered, first_byte, now_ms);
         record.note_fold_bill();
         let spent = Spent::of(&record);
         // A client that repeats a request at once is told by what was spent with this one.
@@ -268,7 +253,7 @@ impl Exchange {
         // From here on what it took is counted, in place of what was expected.
         drop(admission);
         let (shared, watched, place) = (shared.clone(), self.watched.clone(), self.begun.place());
-        let is_saved = bill.is_some() || prepared.outgoing().has_given_up();
+        let is_saved = record.bill.is_some() || prepared.outgoing().has_given_up();
         let conversation = prepared.conversation().cloned();
         record.is_held_out = conversation.as_ref().and_then(|found| shared.decider.held_out(found));
         shared.session.expect();
@@ -295,6 +280,42 @@ impl Exchange {
             }
             shared.session.note(place, record);
         });
+    }
+
+    /// What is recorded of the request, with its bill.
+    fn record(
+        &self,
+        status: u16,
+        quota: Vec<(String, String)>,
+        answered: &Answered,
+        first_byte: Duration,
+        now_ms: u64,
+    ) -> RequestRecord {
+        let Self { shared, target: Target { route, .. }, prepared, timing, .. } = self;
+        let whole = timing.began.elapsed();
+        let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
+        let usage = answered.usage.filter(|_| !route.is_count);
+        let bill = usage.map(|usage| prepared.bill(time_ms, &usage, answered, now_ms));
+        let [dollars, dollars_through] = bill.map_or([None; 2], |bill| prepared.dollars(&bill));
+        let is_unreported = usage.is_none() && !route.is_count && status < 300;
+        RequestRecord {
+            format: route.format,
+            cloud: route.cloud,
+            is_count: route.is_count,
+            status,
+            usage,
+            unreported: is_unreported.then(|| prepared.expected()),
+            bill,
+            dollars,
+            dollars_through,
+            diagnosis: answered.diagnosis.clone(),
+            provider_edits: prepared.edit_notes(answered),
+            own_us: timing.own.as_micros() as u64,
+            first_byte_ms: first_byte.as_millis() as u64,
+            whole_ms: whole.as_millis() as u64,
+            quota,
+            ..prepared.whole_record(shared.session.id(), time_ms)
+        }
     }
 }
 

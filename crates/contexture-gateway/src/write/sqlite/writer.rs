@@ -176,10 +176,7 @@ impl State {
                     let error = error.take().unwrap_or(StoreError::NotInTime);
                     match job {
                         Job::Save(saving, writing) => {
-                            if matches!(error, StoreError::Gone) {
-                                // All of it is written next time.
-                                saving.mark.set(InStore::default());
-                            }
+                            note_refusal(&saving, Some(&error));
                             writing.tell(Err(error));
                         }
                         Job::Record(_, writing) => writing.tell(Err(error)),
@@ -299,14 +296,22 @@ fn tell(jobs: Vec<Job>, outcomes: Vec<Result<Outcome, StoreError>>) {
         });
         match job {
             Job::Save(saving, writing) => {
-                if matches!(outcome, Err(StoreError::Gone)) {
-                    saving.mark.set(InStore::default());
-                }
+                note_refusal(&saving, outcome.as_ref().err());
                 writing.tell(outcome);
             }
             Job::Record(_, writing) => writing.tell(outcome),
             Job::Snapshot(..) | Job::Work(_) => {}
         }
+    }
+}
+
+/// Notes why a conversation was not written, for those who write it next.
+fn note_refusal(saving: &Saving, error: Option<&StoreError>) {
+    match error {
+        // All of it is written next time.
+        Some(StoreError::Gone) => saving.mark.set(InStore::default()),
+        Some(StoreError::Conflict) => saving.mark.note_overtaken(),
+        _ => {}
     }
 }
 
