@@ -251,6 +251,7 @@ impl Records {
             let is_own = stored.as_ref().is_some_and(|(row, _)| row.writer == writer);
             match &stored {
                 Some((row, _)) if !is_own && row.version != saving.mark.now().version => {
+                    saving.mark.note_overtaken();
                     return Err(StoreError::Conflict);
                 }
                 None if saving.first != (0, 0) => {
@@ -276,6 +277,7 @@ impl Records {
                 Err(error) => return Err(error.into()),
             }
         }
+        saving.mark.note_overtaken();
         Err(StoreError::Conflict)
     }
 

@@ -148,7 +148,9 @@ fn a_writer_that_is_outdated_is_refused(place: &Path) {
     save(&*there, &one, &theirs, &[], 31).unwrap();
     assert!(ours.note_point(60));
     assert!(matches!(save(&*here, &one, &ours, &[], 32), Err(StoreError::Conflict)));
-    assert_eq!(here.version("c-shared").unwrap(), Some(2));
+    // Both have the same number, so the number alone does not tell that this one is outdated.
+    assert_eq!((here.version("c-shared").unwrap(), ours.stored().version()), (Some(2), 2));
+    assert!(ours.stored().mark().is_overtaken());
 }
 
 fn what_was_reverted_is_gone(store: &dyn Store) {
