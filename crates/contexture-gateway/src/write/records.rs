@@ -246,6 +246,7 @@ impl Records {
     /// Writes a conversation. Several writes of one gateway may be under way at once, and are known by who wrote the row.
     pub(super) async fn save(self, saving: Saving) -> Result<(), StoreError> {
         let writer = format!("{}/{}", self.writer, saving.mark.number());
+        let mut is_unknown = false;
         for _ in 0..MOST_TRIES {
             let stored = self.row(&saving.beginning.id).await?;
             let is_own = stored.as_ref().is_some_and(|(row, _)| row.writer == writer);
@@ -274,6 +275,9 @@ impl Records {
                 }
                 // It may have been another write of this gateway.
                 Err(contexture::store::StoreError::Conflict { .. }) => {}
+                // Its connection was lost, and another write came first when it was tried again: the row tells what became
+                // of it. A second time the database is gone.
+                Err(contexture::store::StoreError::Io { .. }) if !is_unknown => is_unknown = true,
                 Err(error) => return Err(error.into()),
             }
         }

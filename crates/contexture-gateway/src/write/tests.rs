@@ -7,8 +7,10 @@
 mod server;
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use contexture::fold::{FoldDecision, Pins};
@@ -278,6 +280,95 @@ fn a_database_that_is_away_delays_little_and_comes_back() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it does not come back");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
+}
+
+/// A connection is lost before its commit arrives, as when the server restarts, and another write comes first when it is
+/// tried again. Whether the first one was applied cannot be told from the refusal, only from what is there.
+#[test]
+fn a_write_is_not_lost_with_its_connection() {
+    let Some(server) = Server::start() else { return };
+    let database = server.make_database();
+    let cutting = CuttingProxy::start(server.port);
+    let place = |port| PathBuf::from(server.url_at(port, "tester", "secret-word", &database));
+    let (here, there) = (open_store(&place(cutting.port)).unwrap(), open_store(&place(server.port)).unwrap());
+    let one = conversation("c-one", 1);
+    let mut ours = fresh(1);
+    save(&*here, &one, &ours, &[], 1).unwrap();
+    assert!(ours.note_point(50));
+    let mut other = Some(there);
+    cutting.cut_at_commit(move || {
+        // Another gateway writes what it was billed for the same version.
+        let there = other.take().unwrap();
+        let (_, theirs) = there.conversation("c-one").unwrap().unwrap();
+        save(&*there, &conversation("c-one", 1), &theirs, &[], 2).unwrap();
+    });
+    save(&*here, &one, &ours, &[], 3).unwrap();
+    assert!(cutting.has_cut(), "no connection was cut");
+    assert_eq!(here.version("c-one").unwrap(), Some(2));
+    assert!(!ours.stored().is_behind());
+}
+
+/// What is done between the end of a connection and the next one.
+type Between = Box<dyn FnMut() + Send>;
+
+/// Passes connections on to a server, and cuts the next one that commits.
+struct CuttingProxy {
+    port: u16,
+    /// Held while connections are cut: new ones wait.
+    between: Arc<Mutex<Option<Between>>>,
+}
+
+impl CuttingProxy {
+    fn start(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let between: Arc<Mutex<Option<Between>>> = Arc::default();
+        let cutting = between.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (Ok(server), cutting) = (TcpStream::connect(("127.0.0.1", server)), cutting.clone()) else {
+                    return;
+                };
+                let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut from_server, &mut to_client));
+                std::thread::spawn(move || pass_until_commit(client, server, &cutting));
+            }
+        });
+        Self { port, between }
+    }
+
+    /// Cuts the next connection that commits, before the server gets the commit, and then does something before anything
+    /// else is passed on.
+    fn cut_at_commit(&self, between: impl FnMut() + Send + 'static) {
+        *self.between.lock().unwrap() = Some(Box::new(between));
+    }
+
+    /// Whether a connection was cut since then.
+    fn has_cut(&self) -> bool {
+        self.between.lock().unwrap().is_none()
+    }
+}
+
+fn pass_until_commit(mut client: TcpStream, mut server: TcpStream, cutting: &Mutex<Option<Between>>) {
+    let mut bytes = [0; 65_536];
+    while let Ok(count @ 1..) = client.read(&mut bytes) {
+        // Connections that are not cut wait meanwhile.
+        let mut cutting = cutting.lock().unwrap();
+        let is_commit = bytes[..count].windows(6).any(|part| part == b"COMMIT");
+        if let Some(mut between) = cutting.take_if(|_| is_commit) {
+            for end in [&client, &server] {
+                // It may have ended by itself.
+                let _ = end.shutdown(Shutdown::Both);
+            }
+            between();
+            return;
+        }
+        drop(cutting);
+        if server.write_all(&bytes[..count]).is_err() {
+            return;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
 }
 
 #[test]
