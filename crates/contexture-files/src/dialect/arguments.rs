@@ -15,7 +15,7 @@ use crate::delegated::{LOOKING_VERBS, only_looks};
 use crate::found::observe_hits;
 use crate::mentions::observe_mentions;
 use crate::model::named_places;
-use crate::numbering::{MAX_LINE_NUMBER, line_number, split_lines};
+use crate::numbering::{MAX_LINE_NUMBER, line_number, numbered, split_lines};
 use crate::observation::Observation;
 use crate::observation::Seen;
 use crate::patched::observe_patch;
@@ -139,8 +139,12 @@ impl<'a> Arguments<'a> {
         if does == Does::Read {
             return path.map(|path| self.observe_read(path, result)).unwrap_or_default();
         }
+        let shown = path.as_deref().filter(|_| matches!(does, Does::Edit | Does::Insert));
+        let shown = shown.map(|path| shown_after(path, result)).unwrap_or_default();
         // What is not read completely has changed the file somehow, or any file.
-        self.observe_change(does, path.as_deref()).unwrap_or_else(|| vec![self.somehow(path)])
+        let mut told = self.observe_change(does, path.as_deref()).unwrap_or_else(|| vec![self.somehow(path)]);
+        told.extend(shown);
+        told
     }
 
     fn somehow(&self, path: Option<String>) -> Observation {
@@ -389,4 +393,12 @@ impl<'a> Arguments<'a> {
         // Both places are unknown if one is.
         Some(vec![both.map_or_else(|| self.somehow(None), |(from, to)| Observation::Move { from, to })])
     }
+}
+
+/// Lines of a file as an editor shows them after its change, if it says that it does: someone else may have changed them
+/// too.
+fn shown_after(path: &str, result: &str) -> Vec<Observation> {
+    let Some((_, shown)) = result.split_once("the result of running `cat -n`") else { return Vec::new() };
+    let read = |block| Observation::Read { path: path.to_owned(), block, whole: false };
+    numbered(shown).into_iter().flatten().map(read).collect()
 }

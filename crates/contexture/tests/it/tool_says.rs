@@ -234,6 +234,25 @@ fn what_tools_say_is_read_as_words() {
 }
 
 /// What is known of a file after a read, if anything.
+/// Someone else has changed the file before the edit, and what the editor shows of it tells.
+#[test]
+fn what_an_editor_shows_of_the_file_is_newer_than_what_was_read() {
+    for (after, shown) in [
+        ("ONE\nTWO\nthree\n", "     1\tONE\n     2\tTWO\n     3\tthree\n"),
+        ("zero\none\nTWO\nthree\n", "     2\tone\n     3\tTWO\n     4\tthree\n"),
+        ("ONE\nTWO\nthree\n", "     1→ONE\n     2→TWO\n\nReview the changes."),
+    ] {
+        let mut world = World::new();
+        let output =
+            format!("The file {PATH} has been updated. Here's the result of running `cat -n` on a snippet:\n{shown}");
+        let arguments = json!({"file_path": PATH, "old_string": "two", "new_string": "TWO"});
+        world.call("Edit", arguments, &output, Outcome::Done);
+        let mut counted = Counted::default();
+        world.hold(after, shown, &mut counted);
+        assert!(counted.sure >= 2 && counted.presumed_wrong == 0, "{shown}: {counted:?}");
+    }
+}
+
 fn shown(tool: &str, arguments: Value, output: &str) -> Option<(String, bool)> {
     let mut world = World { observer: Observer::default(), model: FileModel::new(), at: 0 };
     world.call(tool, arguments, output, Outcome::Unknown);
