@@ -261,7 +261,8 @@ impl Records {
                 }
                 _ => {}
             }
-            let is_old = stored.as_ref().is_some_and(|(row, _)| is_own && saving.after.version < row.version);
+            // It was delayed, and later writes of this gateway came first. Others may have written since, from those.
+            let is_old = stored.as_ref().is_some_and(|(row, _)| saving.after.version < row.version);
             let batch = match is_old {
                 true => with_texts(Batch::new(), &saving),
                 false => batch(&saving, &writer, stored)?,

@@ -73,6 +73,7 @@ fn check(place: &Path) {
     let store = open_store(place).unwrap();
     conversations_come_back(&*store);
     a_writer_that_is_outdated_is_refused(place);
+    a_write_that_comes_late_takes_nothing_back(place);
     what_was_reverted_is_gone(&*store);
     requests_and_texts_are_found(&*store);
     gateways_are_listed(&*store);
@@ -153,6 +154,24 @@ fn a_writer_that_is_outdated_is_refused(place: &Path) {
     // Both have the same number, so the number alone does not tell that this one is outdated.
     assert_eq!((here.version("c-shared").unwrap(), ours.stored().version()), (Some(2), 2));
     assert!(ours.stored().mark().is_overtaken());
+}
+
+fn a_write_that_comes_late_takes_nothing_back(place: &Path) {
+    let (here, there) = (open_store(place).unwrap(), open_store(place).unwrap());
+    let (one, until) = (conversation("c-late", 2), Instant::now() + Duration::from_secs(10));
+    let mut ours = fresh(1);
+    save(&*here, &one, &ours, &[], 33).unwrap();
+    let late = Saving::new(one.beginning(), &ours, vec![("fedcba987654".into(), "a text".into())], 34).unwrap();
+    assert!(ours.note_point(50));
+    save(&*here, &one, &ours, &[], 35).unwrap();
+    // Another gateway writes what it was billed for the same version.
+    let theirs = there.conversation("c-late").unwrap().unwrap().1;
+    save(&*there, &one, &theirs, &[], 36).unwrap();
+    here.save(late).wait(until).unwrap();
+    let found = there.conversation("c-late").unwrap().unwrap().1;
+    assert_eq!((found.decisions().points(), found.stored().version()), (&[1, 50][..], 2));
+    assert!(there.text("fedcba987654").unwrap().is_some());
+    assert!(!ours.stored().is_behind() && !ours.stored().mark().is_overtaken());
 }
 
 fn what_was_reverted_is_gone(store: &dyn Store) {
