@@ -127,7 +127,17 @@ pub mod prelude {
     pub use crate::engine::{Engine, Execution};
     pub use crate::error::{BoxError, Error};
     pub use crate::item::{Item, Role};
-    pub use crate::layer::*;
+    pub use crate::layer::{
+        AfterModelCallParams, AfterModelCallResult, BeforeToolCallParams, BeforeToolCallResult, BudgetConfig,
+        CacheState, ClosureLayer, CompleteParams, CompleteResult, ContextData, DisposeParams, ExecutionContext,
+        ExecutionOutcome, FnResult, Hook, HookResult, HookSet, HookTrace, InitParams, InitResult, ItemSchema,
+        LayerBuilder, LayerData, LayerDataDecl, LayerDecl, LayerFunction, LayerFunctionDecl, LayerProvides, LayerSpec,
+        LayerState, LayerTimeouts, MemoryLayer, MemoryScope, ModelCaller, NewDecision, OnGateError, OnInitError,
+        OnItemAppendParams, OnItemAppendResult, Placement, ProjectHistoryParams, ProjectHistoryResult, RecallItems,
+        RecallMode, RecallParams, RecallResult, Rerender, RerenderScope, RerenderTiming, Resources, ReturnParams,
+        ReturnResult, SpawnParams, SpawnResult, StateChange, StateResult, SteeringDecision, SteeringResult,
+        StoreParams, StoreResult, TokenUsage, layer, layer_data, layer_fn, layer_fn_with_schema, tools_of,
+    };
     pub use crate::memory::memory;
     pub use crate::model::{LlmResponse, Model, ModelRequest};
     pub use crate::slot::Slot;

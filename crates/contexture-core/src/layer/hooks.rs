@@ -7,9 +7,15 @@ mod history;
 mod steering;
 mod children;
 
-pub use append::*;
-pub use children::*;
-pub use history::*;
-pub use life::*;
-pub use recall::*;
-pub use steering::*;
+pub use append::{OnItemAppendParams, OnItemAppendResult};
+pub use children::{ReturnParams, ReturnResult, SpawnParams, SpawnResult};
+pub use history::{CacheState, NewDecision, ProjectHistoryParams, ProjectHistoryResult};
+pub use life::{
+    CompleteParams, CompleteResult, DisposeParams, ExecutionOutcome, InitParams, InitResult, StateChange, StateResult,
+    StoreParams, StoreResult,
+};
+pub use recall::{RecallItems, RecallParams, RecallResult, Rerender, RerenderScope};
+pub use steering::{
+    AfterModelCallParams, AfterModelCallResult, BeforeToolCallParams, BeforeToolCallResult, SteeringDecision,
+    SteeringResult,
+};
