@@ -90,7 +90,8 @@ async fn written_talks(arguments: &Arguments) -> Result<String, contexture::sear
     let mut text = "written conversations, share of the evidence within a tenth and a fifth of the tokens\n".to_owned();
     let talks = CONVERSATIONS.iter().map(|(name, text)| (*name, Written::read(text)));
     let others = OTHERS.iter().map(|(name, text)| (*name, Written::read(text)));
-    for (name, talk) in talks.chain([("all as one", Written::merged())]).chain(others) {
+    let merged = [("all as one", Written::merged()), ("others among", Written::others())];
+    for (name, talk) in talks.chain(others).chain(merged) {
         let tokens = talk.tokens();
         let [tenth, fifth] = [tokens / 10, tokens / 5];
         let (one, two) = (talk.measure(tenth).await?, talk.measure(fifth).await?);

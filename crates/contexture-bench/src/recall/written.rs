@@ -73,14 +73,26 @@ impl Written {
 
     /// All conversations as one of the same two people, sessions in order of time.
     pub fn merged() -> Self {
+        Self::among(&[], CONVERSATIONS)
+    }
+
+    /// The conversations in another style, in the middle of all others: only they are asked about.
+    pub fn others() -> Self {
+        Self::among(CONVERSATIONS, OTHERS)
+    }
+
+    /// Conversations as one, sessions in order of time, with the questions of the second ones. Those of two people are of
+    /// the same two; those in another style keep their names.
+    fn among(silent: &[(&str, &str)], asked: &[(&str, &str)]) -> Self {
         let mut all = Self { names: vec!["Nadia".to_owned(), "Tomas".to_owned()], ..Self::default() };
         let mut moved: Vec<(Passage, usize, u64)> = Vec::new();
         let mut questions: Vec<(String, usize, Vec<u64>)> = Vec::new();
-        for (number, (_, text)) in CONVERSATIONS.iter().enumerate() {
+        for (number, (_, text)) in silent.iter().chain(asked).enumerate() {
             let one = Self::read(text);
+            let is_renamed = OTHERS.iter().all(|(_, other)| other != text);
             let renamed = |text: &str| {
                 let mut text = text.to_owned();
-                for (old, new) in one.names.iter().zip(&all.names) {
+                for (old, new) in one.names.iter().zip(&all.names).filter(|_| is_renamed) {
                     text = text.replace(old.as_str(), new);
                 }
                 text
@@ -89,7 +101,8 @@ impl Written {
                 let (speaker, text) = (renamed(&passage.speaker), renamed(&passage.text));
                 moved.push((Passage { speaker, text, ..passage.clone() }, number, passage.position));
             }
-            questions.extend(one.questions.iter().map(|(text, evidence)| (renamed(text), number, evidence.clone())));
+            let of_one = one.questions.iter().filter(|_| number >= silent.len());
+            questions.extend(of_one.map(|(text, evidence)| (renamed(text), number, evidence.clone())));
         }
         moved.sort_by_key(|(passage, number, position)| (passage.at_ms, *number, *position));
         let at: HashMap<(usize, u64), u64> =
