@@ -516,7 +516,8 @@ pub(super) struct Pointed {
 
 /// All agents of the table.
 pub(super) fn known() -> Vec<Agent> {
-    let agents: Agents = toml::from_str(TABLE).expect("the table that comes with the program is well formed");
+    let agents: Agents =
+        toml::from_str(TABLE).unwrap_or_else(|error| panic!("agents.toml, which comes with the program: {error}"));
     agents.agent
 }
 

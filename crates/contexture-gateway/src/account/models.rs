@@ -280,7 +280,7 @@ pub struct Models {
 impl Models {
     /// The built-in table.
     pub fn builtin() -> Self {
-        toml::from_str(TABLE).expect("the table that comes with the program is well formed")
+        toml::from_str(TABLE).unwrap_or_else(|error| panic!("models.toml, which comes with the program: {error}"))
     }
 
     /// The day on which the table was compared with what providers publish.
