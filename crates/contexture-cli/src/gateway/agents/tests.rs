@@ -444,7 +444,8 @@ fn an_agent_that_is_not_installed_says_how_to_install_it() {
         assert!(failure.sentence().ends_with("it is not installed, or not on the PATH"), "{failure:?}");
         assert!(format!("{failure:?}").contains(&format!("install it with `{package}`")), "{failure:?}");
         let (name, package) = (agent.name, package.rsplit(' ').next().unwrap().to_owned());
-        let row = page.lines().find(|line| line.contains(&format!("| `{name}` |"))).unwrap();
+        let row = page.lines().find(|line| line.contains(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/agents.md has no row for `{name}`"));
         assert!(row.contains(&format!("`{package}`")), "{name}: {row}");
     }
 }
