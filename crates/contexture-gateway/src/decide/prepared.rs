@@ -182,6 +182,7 @@ impl PreparedRequest {
                 || self.outgoing.has_given_up()
                 // What was sent before a pause was something else.
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
+            folded: DecidedNote::folded(&self.decided),
             has_apart: self.has_apart,
             rewritten: self.rewritten,
             window: self.requested.known.known_window(),
