@@ -359,7 +359,8 @@ async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest, received: Ins
         let (shared, incoming, found) = (shared.clone(), incoming.clone(), progress.found());
         move || shared.decider.fallback(&incoming, found, why)
     });
-    settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong))
+    let prepared = settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong));
+    prepared.sent_during(progress)
 }
 
 type Deciding = tokio::task::JoinHandle<PreparedRequest>;

@@ -60,12 +60,15 @@ pub struct Account {
     /// Tokens that it did not find then.
     #[serde(default)]
     missed: u64,
-    /// What folds have cost and not paid back yet.
+    /// What was billed more than without the folds that are not paid back yet.
     #[serde(default)]
     owed: f64,
-    /// Tokens that the folds spare with every request.
+    /// Tokens that would have been sent with the last request without these folds; 0 if all are paid back.
     #[serde(default)]
-    spared: u64,
+    unfolded: u64,
+    /// How requests have grown while nothing was folded: sums of tokens sent times those that came, and of their squares.
+    #[serde(default)]
+    kept: (f64, f64),
     /// When the last response arrived, in milliseconds since the Unix epoch.
     last_ms: u64,
     /// How many tokens the provider counts for one of our own estimate.
@@ -100,6 +103,8 @@ pub struct SentRequest {
     pub is_changed: bool,
     /// Whether its prefix differs from what was sent before.
     pub has_moved: bool,
+    /// Tokens that new folds leave out, by our own count; `None` without one.
+    pub folded: Option<u64>,
     /// Whether the client asks to go on from a content that the provider keeps under a name. What is read from a cache
     /// is that content then.
     pub has_apart: bool,
@@ -162,6 +167,15 @@ const LEAST_GROWN: f64 = 200.0;
 pub(crate) fn billed_input(model: &Model, usage: &Usage) -> f64 {
     let written = model.write * usage.cache_write as f64 + model.write_hour * usage.cache_write_hour as f64;
     usage.input as f64 + model.read * usage.cache_read as f64 + written
+}
+
+/// What a request would cost of which a part is read from the cache. Of the rest, as much is not written to the cache as
+/// of the actual request.
+fn at_prices(prices: &Prices, usage: &Usage, cached: u64, total: u64) -> f64 {
+    let rest = total.saturating_sub(cached);
+    let is_written = usage.cache_write + usage.cache_write_hour > 0;
+    let plain = if is_written { usage.input.min(rest) } else { rest };
+    prices.read * cached as f64 + prices.write * (rest - plain) as f64 + plain as f64
 }
 
 impl SentRequest {
@@ -239,8 +253,10 @@ impl Account {
             true if sent.window.is_some_and(|window| came > window) => billed,
             true => self.pass_through(model.least, prices, sent, usage, came),
         };
-        let fold = self.note_fold(prices, folded, total, came, billed);
-        let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back: self.pay_back(prices, sent) };
+        let grown = self.grown_by(&sent, total, came);
+        let fold = self.fold_bill(prices, folded, usage, grown, billed);
+        let has_paid_back = self.pay_back(prices, sent, usage, grown, billed);
+        let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back };
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
         self.sent += total;
@@ -252,7 +268,7 @@ impl Account {
         let is_told = is_told || sent.has_apart;
         self.last_held = if is_told { total - usage.input } else { total };
         self.last_plain = if is_told { usage.input } else { 0 };
-        self.learn(&sent, total);
+        self.learn(&sent, total, came);
         (self.last_came, self.last_sent, self.last_ms) = (came, total, now_ms);
         bill
     }
@@ -308,9 +324,13 @@ impl Account {
         let (own, counted) = self.grown;
         match own >= LEAST_GROWN {
             true => (counted / own).clamp(0.25, 4.0),
-            false if self.ratio > 0.0 => self.ratio,
-            false => 1.0,
+            false => self.last_ratio(),
         }
+    }
+
+    /// How many tokens the provider counted for one of ours last.
+    fn last_ratio(&self) -> f64 {
+        if self.ratio > 0.0 { self.ratio } else { 1.0 }
     }
 
     /// The bytes that came last.
@@ -345,10 +365,14 @@ impl Account {
     }
 
     /// Learns what the provider counts for one of ours.
-    fn learn(&mut self, sent: &SentRequest, total: u64) {
+    fn learn(&mut self, sent: &SentRequest, total: u64, came: u64) {
         if self.last_sent > 0 && !sent.has_moved {
             let (bytes, opaque) = sent.sent_bytes.more_than(&self.last_went_bytes());
             let counted = total as f64 - self.last_sent as f64;
+            if sent.rewritten.is_none() {
+                let came = came as f64 - self.last_came as f64;
+                self.kept = (self.kept.0 + counted * came, self.kept.1 + came * came);
+            }
             if bytes > 0.0 && counted > 0.0 {
                 self.grown_bytes = (self.grown_bytes.0 + bytes, self.grown_bytes.1 + counted);
                 self.growth.add((bytes, opaque), counted);
@@ -372,28 +396,47 @@ impl Account {
         self.last_own = Some((sent.sent_tokens, sent.came_tokens));
     }
 
+    /// How many tokens the request would have grown by if nothing new were folded.
+    fn grown_by(&self, sent: &SentRequest, total: u64, came: u64) -> i64 {
+        let came = came as i64 - self.last_came as i64;
+        let went = total as i64 - self.last_sent as i64;
+        match sent.folded {
+            // Outputs may be shortened as they arrive, and files brought back: neither counts as new.
+            Some(folded) => {
+                let without = went + (folded as f64 * self.last_ratio()) as i64;
+                ((came as f64 * self.kept_share()) as i64).min(without.max(0))
+            }
+            // What is sent as it came for once, or not any more, says nothing about what is new.
+            None if sent.has_moved => came,
+            // What a client has left out would not have been sent without folds either.
+            None if sent.rewritten.is_some() => came.min(went),
+            None => went,
+        }
+    }
+
+    /// The share that is sent of what is new. Much that comes at once weighs more: that is what forces folds.
+    fn kept_share(&self) -> f64 {
+        let (sent, came) = self.kept;
+        if came >= LEAST_GROWN * LEAST_GROWN { (sent / came).clamp(0.0, 1.0) } else { 1.0 }
+    }
+
     /// What a fold cost as it was billed: more than the request would have cost with the same prefix as before.
-    fn note_fold(
-        &mut self,
+    fn fold_bill(
+        &self,
         prices: &Prices,
         sent: SentRequest,
-        total: u64,
-        came: u64,
+        usage: &Usage,
+        grown: i64,
         billed: f64,
     ) -> Option<FoldBill> {
         if !sent.has_moved || self.last_sent == 0 {
             return None;
         }
-        let new = came.saturating_sub(self.last_came);
-        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.still_held(&sent) };
-        let rest = (self.last_sent + new).saturating_sub(held);
-        let without = prices.read * held as f64 + prices.write * rest as f64;
-        let spared = (self.last_sent + new).saturating_sub(total);
-        let fold = FoldBill { cost: billed - without, saves_per_request: prices.read * spared as f64 };
-        // What an earlier fold has not paid back is still to be paid.
-        self.owed += fold.cost.max(0.0);
-        self.spared += spared;
-        Some(fold)
+        let unfolded = self.last_sent.saturating_add_signed(grown);
+        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.still_held(&sent).min(unfolded) };
+        let spared = unfolded.saturating_sub(usage.total_input());
+        let cost = billed - at_prices(prices, usage, held, unfolded);
+        Some(FoldBill { cost, saves_per_request: prices.read * spared as f64 })
     }
 
     /// Tokens of what was sent last that the provider would find again if nothing new were folded.
@@ -404,13 +447,36 @@ impl Account {
         self.last_held - self.share(self.last_held, lost, self.last_went_bytes())
     }
 
-    /// Whether what folds have cost is paid back with this request.
-    fn pay_back(&mut self, prices: &Prices, sent: SentRequest) -> bool {
-        if sent.has_moved || self.owed <= 0.0 {
+    /// Adds what was billed more, or less, than without the folds that are not paid back. Returns whether they are with
+    /// this request. What they save after that pays for no later fold.
+    fn pay_back(&mut self, prices: &Prices, sent: SentRequest, usage: &Usage, grown: i64, billed: f64) -> bool {
+        if self.unfolded == 0 && sent.folded.is_some() {
+            (self.unfolded, self.owed) = (self.last_sent, 0.0);
+        }
+        if self.unfolded == 0 {
             return false;
         }
-        self.owed -= prices.read * self.spared as f64;
-        self.owed <= 0.0
+        // What is not found of what was sent last would not be found without folds either.
+        let held = self.unfolded.saturating_sub(self.last_sent.saturating_sub(self.still_held(&sent)));
+        self.unfolded = self.unfolded.saturating_add_signed(grown);
+        if sent.window.is_some_and(|window| self.unfolded > window) {
+            return false;
+        }
+        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.found_of(held).min(self.unfolded) };
+        let before = self.owed;
+        self.owed += billed - at_prices(prices, usage, held, self.unfolded);
+        if self.owed > 0.0 {
+            return false;
+        }
+        (self.unfolded, self.owed) = (0, 0.0);
+        before > 0.0
+    }
+
+    /// Tokens that the provider finds of those that it should have in its cache.
+    fn found_of(&self, held: u64) -> u64 {
+        let found = self.found.unwrap_or(1.0);
+        // Caches that hold whole pieces miss less than one at the end, however long a request is.
+        if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 }
     }
 
     /// What pass-through would have cost: the previous request is read from the cache and the rest is written to it,
@@ -423,16 +489,11 @@ impl Account {
         let is_cold = self.is_cold(prices, sent.time_ms);
         let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.
-        let held = self.last_came.saturating_sub(self.last_plain);
-        let found = self.found.unwrap_or(1.0);
-        // Caches that hold whole pieces miss less than one at the end, however long a request is.
-        let found = if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 };
+        let found = self.found_of(self.last_came.saturating_sub(self.last_plain));
         // What a client has changed is not found without the gateway either.
         let same = sent.rewritten.map(|rewritten| self.share(self.last_came, rewritten.same, self.last_came_bytes()));
         let found = same.map_or(found, |same| found.min(same));
         let cached = if is_cached && found >= least { found.min(came) } else { 0 };
-        let is_written = usage.cache_write + usage.cache_write_hour > 0;
-        let plain = if is_written { usage.input.min(came - cached) } else { came - cached };
-        prices.read * cached as f64 + prices.write * (came - cached - plain) as f64 + plain as f64
+        at_prices(prices, usage, cached, came)
     }
 }

@@ -272,6 +272,12 @@ impl DecidedNote {
     pub fn is_fold(&self) -> bool {
         self.what == DecisionKind::Fold
     }
+
+    /// Tokens that the folds among decisions leave out; `None` if there is no fold.
+    pub fn folded(decided: &[Self]) -> Option<u64> {
+        let folds = decided.iter().filter(|note| note.is_fold());
+        folds.map(|fold| fold.before_tokens.saturating_sub(fold.after_tokens)).reduce(u64::saturating_add)
+    }
 }
 
 impl Spent {

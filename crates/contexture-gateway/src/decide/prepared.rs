@@ -7,6 +7,7 @@ use contexture::fold::Prices;
 use contexture::wire::{Answered, AppliedEdit, Plan, Usage};
 
 use super::outgoing::Outgoing;
+use super::progress::Progress;
 use super::reason::PassReason;
 use super::text_bytes::text_bytes;
 use crate::account::bill::{Account, Bill, Rewritten, SentRequest, billed_input};
@@ -45,6 +46,8 @@ pub struct OwnCount {
 pub struct PreparedRequest {
     outgoing: Outgoing,
     conversation: Option<Arc<Conversation>>,
+    /// Where its conversation is found, if it is sent before that.
+    search: Option<Arc<Progress>>,
     /// How many messages it has.
     messages: usize,
     requested: RequestedModel,
@@ -72,6 +75,7 @@ impl PreparedRequest {
         Self {
             outgoing,
             conversation: None,
+            search: None,
             messages,
             requested,
             tokens,
@@ -108,6 +112,18 @@ impl PreparedRequest {
     /// Sets its conversation.
     pub fn of(self, conversation: Arc<Conversation>) -> Self {
         Self { conversation: Some(conversation), ..self }
+    }
+
+    /// Says where its conversation is found, if it is sent before that.
+    pub fn sent_during(self, search: Arc<Progress>) -> Self {
+        Self { search: Some(search), ..self }
+    }
+
+    /// Takes the conversation that was found after it was sent: it is billed with that. Without the gateway, what came
+    /// before would have been read from the provider's cache.
+    pub fn take_found(&mut self) {
+        let found = self.search.take().and_then(|search| search.found());
+        self.conversation = self.conversation.take().or_else(|| found.map(|found| found.conversation));
     }
 
     /// Sets the decisions that were made.
@@ -182,6 +198,7 @@ impl PreparedRequest {
                 || self.outgoing.has_given_up()
                 // What was sent before a pause was something else.
                 || matches!(self.outgoing.why(), Some(PassReason::Paused)),
+            folded: DecidedNote::folded(&self.decided),
             has_apart: self.has_apart,
             rewritten: self.rewritten,
             window: self.requested.known.known_window(),
@@ -285,5 +302,45 @@ impl PreparedRequest {
             would_send: self.outgoing.would_send(),
             ..self.record(session, time_ms)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use contexture::wire::{Format, Request};
+
+    use super::*;
+    use crate::accept::incoming::RequestScope;
+    use crate::decide::policy::requested_model;
+    use crate::find::index::ConversationIndex;
+    use crate::options::Options;
+
+    fn prepared(outgoing: Outgoing, request: &Request<'_>, (sent, came): (u64, u64)) -> PreparedRequest {
+        let requested = requested_model(&Options::default(), &Default::default(), Some(request));
+        let came_bytes = BodyBytes { text: 4 * came, opaque: 0 };
+        PreparedRequest::new(outgoing, 1, requested, OwnCount { sent, came, is_counted: true, came_bytes })
+    }
+
+    #[test]
+    fn what_is_sent_before_its_conversation_is_found_is_billed_with_it() {
+        let body = r#"{"model":"gpt-5","messages":[{"role":"user","content":"Go on."}]}"#;
+        let request = Request::parse(Format::Chat, body).unwrap();
+        let found = ConversationIndex::new(None, 0.0, None).take(&request, 1, &RequestScope::default()).unwrap();
+        let bill = |prepared: &PreparedRequest, input: u64, at: u64| {
+            prepared.bill(at, &Usage { input, ..Usage::default() }, &Answered::default(), at)
+        };
+        let folded = Outgoing::Decided { body: Some(Bytes::from_static(b"{}")) };
+        let folded = prepared(folded, &request, (20_000, 80_000)).of(found.conversation.clone());
+        assert_eq!(bill(&folded, 20_000, 1_000).came, 80_000);
+        // It is sent whole, and nothing of that is cached. Without the gateway all but the new part would have been.
+        let search = Arc::new(Progress::new(Instant::now()));
+        let late = prepared(Outgoing::AsItCame(PassReason::TooLong), &request, (90_000, 90_000));
+        let mut late = late.sent_during(search.clone());
+        search.note_found(&found);
+        late.take_found();
+        let bill = bill(&late, 90_000, 2_000);
+        assert_eq!((bill.billed, bill.passed_through), (90_000.0, 0.1 * 80_000.0 + 10_000.0));
     }
 }

@@ -240,6 +240,7 @@ impl Exchange {
         first_byte: Duration,
     ) {
         self.prepared.take_adopted();
+        self.prepared.take_found();
         let passing = self.passing.take().filter(|_| status < 400).map(|passing| (passing, answered.said.clone()));
         let (following, admission) = (self.following.take(), self.admission.take());
         let Self { shared, prepared, .. } = &*self;

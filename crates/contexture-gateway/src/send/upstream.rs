@@ -105,9 +105,9 @@ impl Upstreams {
 
     /// The address for a path of Google's.
     fn google_for(&self, path: &str) -> Cow<'_, str> {
-        match region_of(path).filter(|_| self.google == GOOGLE && path.contains("/publishers/google/")) {
+        match region_of(path).filter(|_| self.google == GOOGLE && is_vertex(path)) {
             Some(region) => vertex_in(region),
-            None if self.google == GOOGLE && path.contains("/publishers/google/") => Cow::Borrowed(VERTEX),
+            None if self.google == GOOGLE && is_vertex(path) => Cow::Borrowed(VERTEX),
             None if self.google == GOOGLE && path.starts_with("/v1internal") => Cow::Borrowed(CODE_ASSIST),
             None => Cow::Borrowed(&self.google),
         }
@@ -138,7 +138,7 @@ impl Upstreams {
                 if is_gemini_count(path) { Some(Format::Gemini) } else { Format::of_path(count.unwrap_or(path)) };
             let is_count = (count.is_some() && format == Some(Format::Messages)) || is_gemini_count(path);
             let model = if format == Some(Format::Gemini) { model_in(path) } else { None };
-            Door { format, is_count, model, cloud: path.contains("/publishers/google/").then_some(Cloud::Vertex) }
+            Door { format, is_count, model, cloud: is_vertex(path).then_some(Cloud::Vertex) }
         });
         let is_google = looks == Some(Looks::Google) || format == Some(Format::Gemini);
         let is_anthropic = looks == Some(Looks::Anthropic) || format == Some(Format::Messages);
@@ -148,9 +148,7 @@ impl Upstreams {
             Some((Looks::OpenAi, rest)) => azure(self.openai_for(format), path, rest),
             Some((Looks::Google, rest)) => (self.google_for(rest), rest),
             None if is_anthropic => (self.anthropic_for(path), path),
-            None if is_google || path.contains("/publishers/google/") || path.starts_with("/v1internal") => {
-                (self.google_for(path), path)
-            }
+            None if is_google || is_vertex(path) || path.starts_with("/v1internal") => (self.google_for(path), path),
             None => (Cow::Borrowed(self.openai_for(format)), path),
         };
         // The client adds `/v1` itself, but the address may already end in it.
@@ -210,8 +208,17 @@ fn is_gemini_count(path: &str) -> bool {
 /// The model that a path of Google's names.
 fn model_in(path: &str) -> Option<String> {
     let (before, _) = path.trim_end_matches('/').rsplit_once(':')?;
-    let name = before.rsplit_once("/models/")?.1;
+    let name = before.rsplit_once("/models/").or_else(|| before.rsplit_once("/endpoints/"))?.1;
     Some(contexture_core::percent::decoded_lossy(name))
+}
+
+/// Whether a path is one of Google's own models on Vertex AI, of models that were tuned there, or of contents that are
+/// kept there under a name.
+fn is_vertex(path: &str) -> bool {
+    let is_kept = || path.contains("/cachedContents");
+    let is_tuned = || path.contains("/endpoints/") && (is_gemini_count(path) || path.ends_with("enerateContent"));
+    let in_project = path.contains("/projects/") && path.contains("/locations/");
+    path.contains("/publishers/google/") || (in_project && (is_kept() || is_tuned()))
 }
 
 /// The region that a path of Vertex AI names.
@@ -329,6 +336,11 @@ mod tests {
         for odd in ["evil.example%2f", "x@evil.example", "a.b", ""] {
             let url = Upstreams::default().route(&vertex(odd), None, None).url;
             assert!(url.starts_with("https://aiplatform.googleapis.com/v1beta1/"), "{url}");
+        }
+        let tuned = "/v1/projects/p/locations/us-east1/endpoints/12:streamGenerateContent";
+        let kept = "/v1/projects/p/locations/us-east1/cachedContents/34";
+        for (path, model) in [(tuned, Some("12")), (kept, None)] {
+            check(path, None, (&format!("us-east1-aiplatform.googleapis.com{path}"), model, false));
         }
         let express = "/v1beta1/publishers/google/models/gemini-3-pro:generateContent";
         check(express, None, (&format!("aiplatform.googleapis.com{express}"), Some("gemini-3-pro"), false));

@@ -187,6 +187,7 @@ impl Player {
             sent_bytes: BodyBytes { text: took.total() * BYTES_PER_TOKEN, opaque: 0 },
             is_changed,
             has_moved: decided.iter().any(DecidedNote::is_fold),
+            folded: DecidedNote::folded(&decided),
             time_ms: self.now_ms,
         };
         let RequestedModel { known, name, prices } = &self.requested;
