@@ -219,6 +219,8 @@ def _options(budget: Any, prices: Any, policy: Any, base_dir: Any, format: Any) 
         raise TypeError(f"`budget` is a number of tokens, not {type(budget).__name__}")
     if budget is not None and budget < 0:
         raise InputError(f"a budget of {budget} tokens is too small: it is at least 4000")
+    if budget is not None and budget >= 2**64:
+        raise InputError(f"a budget of {budget} tokens is too large: no model takes so many")
     if policy is not None and not isinstance(policy, Mapping):
         raise TypeError(f"`policy` is a dict, not {type(policy).__name__}")
     options = {

@@ -144,7 +144,7 @@ def test_usage_that_is_none_or_of_no_request_is_an_exception() -> None:
 
 def test_options_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
     for budget in (0, -1, 3_999, 2**70):
-        with pytest.raises(ValueError):
+        with pytest.raises(contexture.InputError, match=f"a budget of {budget} tokens"):
             contexture.Folder(budget=budget)
     wrong: list[dict[str, Any]] = [{"budget": "64k"}, {"budget": True}, {"budget": 5.5}, {"base_dir": 5}]
     wrong += [{"prices": 5}, {"prices": [5]}, {"policy": "plan"}, {"policy": ["plan"]}]

@@ -50,7 +50,7 @@ class Script:
         self.at, self.asked, self.pending = 0, set(), 0
         self.sources = [Source(session.prompts[0])]
         self.counts = dict.fromkeys(('requests', 'read_again', 'printed', 'repeated', 'lost', 'unmet', 'tokens', 'cost', 'failed_calls'), 0)
-        self.last, self.seen_results, self.lock, self.turn, self.is_over = [], set(), threading.Lock(), 0, False
+        self.last, self.read, self.seen_results, self.lock, self.turn, self.is_over = [], 0, set(), threading.Lock(), 0, False
 
     # What is asked for.
 
@@ -161,6 +161,7 @@ class Script:
         while same < min(len(blocks), len(self.last)) and blocks[same] == self.last[same]:
             same += 1
         self.last = blocks
+        self.read = round(sum(sizes[:same]))
         self.counts['requests'] += 1
         self.counts['tokens'] += sum(sizes)
         # Anthropic's prices: a cached prefix at a tenth, the rest at a quarter more.
@@ -215,7 +216,7 @@ def serve(script):
             is_agent = any(tool.get('name') == 'Edit' for tool in body.get('tools') or [])
             # Titles and the like are asked for without tools.
             blocks = script.answer(body) if is_agent else [text_block('{"title": "work"}')]
-            message = answered(body.get('model'), blocks, tokens, next(numbers))
+            message = answered(body.get('model'), blocks, (min(script.read, tokens) if is_agent else 0, tokens), next(numbers))
             if body.get('stream'):
                 return self.send(''.join(events(message)), 'text/event-stream')
             return self.send(json.dumps(message), 'application/json')
@@ -236,9 +237,11 @@ def serve(script):
     return server, f'http://127.0.0.1:{server.server_port}'
 
 
-def answered(model, blocks, tokens, number):
+def answered(model, blocks, billed, number):
+    """A message whose usage says what is counted as cost: what was read from the cache, of so many tokens."""
+    read, tokens = billed
     reason = 'tool_use' if any(block['type'] == 'tool_use' for block in blocks) else 'end_turn'
-    usage = {'input_tokens': tokens, 'output_tokens': 1, 'cache_read_input_tokens': 0, 'cache_creation_input_tokens': 0}
+    usage = {'input_tokens': 0, 'output_tokens': 1, 'cache_read_input_tokens': read, 'cache_creation_input_tokens': tokens - read}
     return {'id': f'msg_{number:06}', 'type': 'message', 'role': 'assistant', 'model': model, 'content': blocks, 'stop_reason': reason, 'stop_sequence': None, 'usage': usage}
 
 

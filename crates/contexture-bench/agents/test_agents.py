@@ -1,6 +1,8 @@
 """Tests of the scripted provider and of rebuilt files: `python3 -m unittest discover -s crates/contexture-bench/agents`."""
 
+import json
 import unittest
+import urllib.request
 from pathlib import Path
 
 import provider
@@ -112,6 +114,27 @@ class Scripted(unittest.TestCase):
         made = provider.cleared(body, 1)
         self.assertEqual([block['content'] for block in made['messages'][1]['content']], ['[old output cleared]'] * 2 + ['output 2'])
         self.assertEqual((made['messages'][0], results[0]['content']), (body['messages'][0], 'output 0'))
+
+    def test_usage_says_what_is_counted(self):
+        body = {**asked('one' * 100, 'two' * 100), 'model': 'm', 'tools': [{'name': 'Edit'}]}
+        longer = {**asked('one' * 100, 'two' * 100, 'three' * 100), 'model': 'm', 'tools': [{'name': 'Edit'}]}
+        server, url = provider.serve(provider.Script(session.Session('s', recorded(READ, EDIT)), Place()))
+        try:
+            usages = [self.usage(url, sent) for sent in (body, body, longer)]
+        finally:
+            server.shutdown()
+            server.server_close()
+        read = [usage['cache_read_input_tokens'] for usage in usages]
+        self.assertEqual(read[0], 0)
+        self.assertTrue(0 < read[1] == read[2])
+        for usage, sent in zip(usages, (body, body, longer)):
+            whole = usage['input_tokens'] + usage['cache_read_input_tokens'] + usage['cache_creation_input_tokens']
+            self.assertEqual(whole, len(json.dumps(sent)) // provider.BYTES_PER_TOKEN)
+
+    def usage(self, url, body):
+        request = urllib.request.Request(f'{url}/v1/messages', json.dumps(body).encode())
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)['usage']
 
     def test_a_cached_prefix_is_cheap_and_a_changed_one_is_not(self):
         grown, changed = self.script(READ, EDIT), self.script(READ, EDIT)

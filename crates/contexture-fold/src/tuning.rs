@@ -52,6 +52,10 @@ pub(super) const FREE_SHARE: f64 = 0.15;
 /// The same for a lean fold, as far as leaving out views of files achieves it. Chosen.
 pub(super) const LEAN_FREE_SHARE: f64 = 0.5;
 
+/// The tokens that a lean fold may take in all, however small the budget: below it, edits lack their text. Scanned on the
+/// made recordings; it matters only for budgets below twice as much.
+pub(super) const LEAST_LEAN_TOKENS: u64 = 6_000;
+
 /// The largest share of the budget for the dialogue. Chosen: more would leave too little room for work.
 pub(super) const MOST_SAID_SHARE: f64 = 0.5;
 

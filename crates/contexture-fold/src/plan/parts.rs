@@ -9,7 +9,7 @@ use crate::meter::bytes_in;
 use crate::settings::Settings;
 use crate::shown::{Head, ShownItem};
 use crate::state::State;
-use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAN_FREE_SHARE, LEAST_PART_BYTES};
+use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAN_FREE_SHARE, LEAST_LEAN_TOKENS, LEAST_PART_BYTES};
 use crate::view::{self, Chunk};
 use crate::written::FILES_TITLE;
 use contexture_files::model::Line;
@@ -55,8 +55,9 @@ impl View {
 
 /// The tokens that the view may take beside everything else that a fold shows.
 fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
-    let free = if settings.policy.lean { LEAN_FREE_SHARE } else { FREE_SHARE };
-    let most = (settings.policy.budget as f64 * (1.0 - free)) as u64;
+    let beside = |free: f64| (settings.policy.budget as f64 * (1.0 - free)) as u64;
+    let usual = beside(FREE_SHARE);
+    let most = if settings.policy.lean { beside(LEAN_FREE_SHARE).max(LEAST_LEAN_TOKENS).min(usual) } else { usual };
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 
