@@ -120,8 +120,6 @@ impl Recount {
                 let Self { owed, billed, .. } = self;
                 assert!(self.unfolded.is_some(), "{name}: request {} pays back what nobody owes", n + 1);
                 assert!(owed <= OFF * billed, "{name}: request {} is said to pay back, {owed} is missing", n + 1);
-            }
-            if bill.has_paid_back {
                 self.unfolded = None;
             }
         }
