@@ -487,6 +487,8 @@ impl Account {
             return prices.read * usage.cache_read as f64 + came.saturating_sub(usage.cache_read) as f64;
         }
         let is_cold = self.is_cold(prices, sent.time_ms);
+        // What was read from the cache shows that it holds as little as that, whatever is known about the model.
+        let least = if usage.cache_read > 0 { least.min(usage.cache_read) } else { least };
         let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.
         let found = self.found_of(self.last_came.saturating_sub(self.last_plain));
