@@ -47,8 +47,8 @@ pub(super) async fn begin(connection: &Connection) -> Result<(), McpError> {
                 connection.set_stateless();
                 Ok(())
             }
-            Err(error) => match discovered.await {
-                Ok(true) => Ok(()),
+            Err(error) => match timeout(ALONE, discovered).await {
+                Ok(Ok(true)) => Ok(()),
                 _ => Err(error),
             },
         },
