@@ -125,43 +125,49 @@ const SETTINGS: [(&str, &str, &str, &[&str]); 6] = [
 
 #[test]
 fn what_is_installed_is_undone_byte_for_byte() {
-    for (agent, file, before, words) in SETTINGS {
-        for is_there in [true, false] {
-            let files = [(file, before)];
-            let home = Home::new(if is_there { &files } else { &[] }, Some(SYSTEMCTL));
-            if is_there {
-                fs::set_permissions(home.path(file), fs::Permissions::from_mode(0o644)).unwrap();
+    std::thread::scope(|scope| {
+        for (agent, file, before, words) in SETTINGS {
+            for is_there in [true, false] {
+                scope.spawn(move || check_undone(agent, file, before, words, is_there));
             }
-            let untouched = home.files();
-            let output = home.install(agent);
-            let told = text(&output.stdout);
-            assert!(output.status.success(), "{agent}: {}", text(&output.stderr));
-            let after = fs::read_to_string(home.path(file)).unwrap();
-            let address = format!("http://127.0.0.1:{}/", home.port);
-            assert!(after.contains(&address), "{agent}: {after}");
-            if is_there {
-                assert!(words.iter().all(|words| after.contains(words)), "{agent}: {after}");
-            }
-            // It holds a key, which nobody is shown.
-            assert_eq!(fs::metadata(home.path(file)).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
-            let keys = home.path(&format!(".local/state/contexture/installed/{agent}.toml"));
-            assert_eq!(fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
-            let key = fs::read_to_string(&keys).unwrap().split('"').nth(1).unwrap().to_owned();
-            assert!(after.contains(&key) && !told.contains(&key), "{agent}: {told}");
-            assert!(told.contains(&format!("{address}(key)")), "{agent}: {told}");
-            let unit = home.path(&format!(".config/systemd/user/contexture-{agent}.service"));
-            let unit = fs::read_to_string(unit).unwrap();
-            assert!(unit.contains(&format!("\"serve\" \"--installed\" \"{agent}\"")) && !unit.contains(&key), "{unit}");
-            let log = fs::read_to_string(home.path("systemctl.log")).unwrap();
-            assert!(log.contains(&format!("--user enable --now contexture-{agent}.service")), "{log}");
-
-            let output = home.contexture(&["uninstall", agent]);
-            assert!(output.status.success(), "{agent}: {}", text(&output.stderr));
-            let log = fs::read_to_string(home.path("systemctl.log")).unwrap();
-            assert!(log.contains(&format!("--user disable --now contexture-{agent}.service")), "{log}");
-            assert_eq!(home.files(), untouched, "{agent}: all is as it was");
         }
+    });
+}
+
+fn check_undone(agent: &str, file: &str, before: &str, words: &[&str], is_there: bool) {
+    let files = [(file, before)];
+    let home = Home::new(if is_there { &files } else { &[] }, Some(SYSTEMCTL));
+    if is_there {
+        fs::set_permissions(home.path(file), fs::Permissions::from_mode(0o644)).unwrap();
     }
+    let untouched = home.files();
+    let output = home.install(agent);
+    let told = text(&output.stdout);
+    assert!(output.status.success(), "{agent}: {}", text(&output.stderr));
+    let after = fs::read_to_string(home.path(file)).unwrap();
+    let address = format!("http://127.0.0.1:{}/", home.port);
+    assert!(after.contains(&address), "{agent}: {after}");
+    if is_there {
+        assert!(words.iter().all(|words| after.contains(words)), "{agent}: {after}");
+    }
+    // It holds a key, which nobody is shown.
+    assert_eq!(fs::metadata(home.path(file)).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
+    let keys = home.path(&format!(".local/state/contexture/installed/{agent}.toml"));
+    assert_eq!(fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
+    let key = fs::read_to_string(&keys).unwrap().split('"').nth(1).unwrap().to_owned();
+    assert!(after.contains(&key) && !told.contains(&key), "{agent}: {told}");
+    assert!(told.contains(&format!("{address}(key)")), "{agent}: {told}");
+    let unit = home.path(&format!(".config/systemd/user/contexture-{agent}.service"));
+    let unit = fs::read_to_string(unit).unwrap();
+    assert!(unit.contains(&format!("\"serve\" \"--installed\" \"{agent}\"")) && !unit.contains(&key), "{unit}");
+    let log = fs::read_to_string(home.path("systemctl.log")).unwrap();
+    assert!(log.contains(&format!("--user enable --now contexture-{agent}.service")), "{log}");
+
+    let output = home.contexture(&["uninstall", agent]);
+    assert!(output.status.success(), "{agent}: {}", text(&output.stderr));
+    let log = fs::read_to_string(home.path("systemctl.log")).unwrap();
+    assert!(log.contains(&format!("--user disable --now contexture-{agent}.service")), "{log}");
+    assert_eq!(home.files(), untouched, "{agent}: all is as it was");
 }
 
 #[test]

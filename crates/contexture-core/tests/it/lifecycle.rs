@@ -504,13 +504,25 @@ async fn every_hook_is_cancelled_at_its_default_time() {
         .build();
     let (recorder, diary) = (Recorder::new(), Diary::new());
     let model = ScriptedModel::new().calls("look", "{}").says("done");
-    let builder = engine(memory((hanging,))).model(model.clone()).observer(recorder.clone());
+    let (builder, clock) = timed(memory((hanging,)));
+    let builder = builder.model(model.clone()).observer(recorder.clone());
     let engine = builder.tool(counting_tool("look", &diary)).build().unwrap();
-    let mut execution = engine.execution("thread").start().await.unwrap();
-    assert_eq!(execution.turn("hello").await.unwrap().text(), "done");
-    let child = execution.spawn().await.unwrap();
-    execution.join(child, json!(null)).await.unwrap();
-    execution.complete().await.unwrap();
+    let run = async {
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        assert_eq!(execution.turn("hello").await.unwrap().text(), "done");
+        let child = execution.spawn().await.unwrap();
+        execution.join(child, json!(null)).await.unwrap();
+        execution.complete().await.unwrap();
+    };
+    let seconds = async {
+        loop {
+            pass(&clock, Duration::from_secs(1)).await;
+        }
+    };
+    tokio::select! {
+        () = run => {}
+        () = seconds => {}
+    }
     let spans = recorder.spans();
     assert!(spans.iter().all(|span| span.status == SpanStatus::Timeout));
     for (hook, seconds) in expected {

@@ -9,6 +9,7 @@ use contexture_core::testing::{ScriptedModel, engine};
 use crate::kit::spec;
 
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "long: --features long-tests")]
 fn what_does_not_compile_is_explained() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

@@ -8,6 +8,7 @@ use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_gateway::testing::cache::Cache;
 use contexture_gateway::{Options, Receipt};
+use futures_util::future::join_all;
 
 use super::agent::Agent;
 use super::played::{digests, long, records, small};
@@ -153,7 +154,7 @@ async fn summaries_and_bodies_that_are_not_read_are_billed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn folds_that_were_decided_late_are_on_the_receipt_of_the_request_that_they_change() {
-    for format in [Format::Messages, Format::Responses] {
+    join_all([Format::Messages, Format::Responses].map(|format| async move {
         let provider = Provider::start().await;
         let counter = Arc::new(Held::default());
         let own_work = Duration::from_millis(300);
@@ -184,7 +185,8 @@ async fn folds_that_were_decided_late_are_on_the_receipt_of_the_request_that_the
         let receipt = Receipt::of(&records);
         let off = (receipt.passed_through - passed).abs() / passed;
         assert!(off < 0.02, "{format:?}: pass-through is {passed}, the receipt says {}", receipt.passed_through);
-    }
+    }))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use contexture::wire::Format;
 use contexture_gateway::models::{ModelEntry, Models, Source};
 use contexture_gateway::testing::cache::Cache;
 use contexture_gateway::{Options, Receipt};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -25,7 +26,7 @@ fn narrow(window: u64) -> Options {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn above_the_providers_limit_a_decision_is_waited_for() {
-    for format in Format::ALL {
+    join_all(Format::ALL.map(|format| async move {
         let provider = Provider::start().await;
         provider.set_window(WINDOW);
         let counter = Arc::new(Held::default());
@@ -47,7 +48,8 @@ async fn above_the_providers_limit_a_decision_is_waited_for() {
             release.await.unwrap();
         }
         assert_eq!(provider.refused(), Vec::<String>::new(), "{format:?}");
-    }
+    }))
+    .await;
 }
 
 /// What does not fit cannot be sent without the gateway either: what a client would do instead is not known, and its

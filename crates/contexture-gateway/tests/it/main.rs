@@ -3,6 +3,9 @@
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// Whether all of it is run, and not the short form.
+const IS_LONG: bool = cfg!(feature = "long-tests");
+
 mod agent;
 mod played;
 mod provider;

@@ -9,7 +9,7 @@ use super::played::records;
 use super::provider::{Provider, patient, post};
 
 /// How many requests are tried in each format.
-const TRIED: usize = 250;
+const TRIED: usize = if crate::IS_LONG { 250 } else { 60 };
 
 /// Numbers that are the same in every run.
 struct Numbers(u64);

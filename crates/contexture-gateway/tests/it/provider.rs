@@ -193,7 +193,9 @@ fn path_for(format: Format, body: &str) -> &'static str {
 
 /// Sends a request as a client would.
 pub async fn post(gateway: &Gateway, format: Format, body: String) -> (u16, String) {
-    let answer = reqwest::Client::new()
+    // Reading the certificates of the machine takes longer than the request.
+    let client = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
+    let answer = client
         .post(format!("{}{}", gateway.url(), path_for(format, &body)))
         .header("x-api-key", "sk-secret-4711")
         .header("content-type", "application/json")

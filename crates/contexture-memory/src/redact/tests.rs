@@ -276,7 +276,7 @@ fn secrets_are_found_after_very_many_beginnings() {
         "密码",
     ];
     for part in parts {
-        let text = format!("{} {}", part.repeat(300_000 / part.len()), key("ghp_", 36));
+        let text = format!("{} {}", part.repeat(100_000 / part.len()), key("ghp_", 36));
         assert!(!redact(&text).contains("ghp_"), "{part}");
     }
 }

@@ -15,8 +15,8 @@ use crate::search::{query_terms, terms};
 type Index = Arc<dyn SearchIndex>;
 
 /// The number of added documents, and of queries.
-const ADDS: usize = 10_000;
-const QUERIES: usize = 10_000;
+const ADDS: usize = 3_000;
+const QUERIES: usize = 3_000;
 /// Few ids, so that most are replaced many times.
 const IDS: u64 = 250;
 const SCOPES: &[&str] = &["a", "a/b", ""];
