@@ -19,8 +19,8 @@ use contexture_terminal::table::{Align, TextTable};
 
 /// Convert recorded sessions of agents to one plain form, with one message per line
 ///
-/// The format is detected from the content: Claude Code, Codex, OpenCode, Copilot CLI, OpenAI chat, Anthropic messages,
-/// or the plain form itself. Invalid lines are reported and skipped.
+/// The format is detected from the content: Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi, goose, OpenAI
+/// chat, Anthropic messages, or the plain form itself. Invalid lines are reported and skipped.
 #[derive(Args)]
 pub struct ImportCommand {
     /// Files, directories to search, or - for standard input
