@@ -153,6 +153,7 @@ async fn summaries_and_bodies_that_are_not_read_are_billed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "long: --features long-tests")]
 async fn folds_that_were_decided_late_are_on_the_receipt_of_the_request_that_they_change() {
     join_all([Format::Messages, Format::Responses].map(|format| async move {
         let provider = Provider::start().await;

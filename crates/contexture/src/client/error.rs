@@ -35,7 +35,7 @@ pub enum ClientError {
         waited: Duration,
     },
     /// The provider asks for a longer wait than the client allows.
-    #[error("{address} is busy (status {status}): {message}; it asks to wait {} s", retry_after.as_secs())]
+    #[error("{address} is busy (status {status}){}; it asks to wait {} s", said(message), retry_after.as_secs())]
     Busy {
         /// The provider's address.
         address: String,
@@ -47,7 +47,7 @@ pub enum ClientError {
         retry_after: Duration,
     },
     /// The provider refused the request, or kept failing after all retries.
-    #[error("{address} returned status {status}: {message}")]
+    #[error("{address} returned status {status}{}", said(message))]
     Refused {
         /// The provider's address.
         address: String,
@@ -88,4 +88,24 @@ impl ClientError {
 /// An error for a response that does not follow the format.
 pub(super) fn malformed(problem: impl Into<String>) -> ClientError {
     ClientError::Malformed { problem: problem.into() }
+}
+
+/// The message of a provider after what happened, if it sent one.
+fn said(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_that_says_nothing_is_told_without_a_colon() {
+        let refused = |message: &str| {
+            let (address, message) = ("http://a/v1".to_owned(), message.to_owned());
+            ClientError::Refused { address, status: 529, message }.to_string()
+        };
+        assert_eq!(refused(""), "http://a/v1 returned status 529");
+        assert_eq!(refused("overloaded"), "http://a/v1 returned status 529: overloaded");
+    }
 }

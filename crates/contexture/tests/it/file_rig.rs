@@ -462,7 +462,7 @@ fn commands_alone_are_understood() {
 
 fn hold_against_disk(list: &str) {
     let (sessions, seed) = (
-        number_of("CONTEXTURE_RIG_SESSIONS", if crate::kill::IS_LONG { 20 } else { 8 }),
+        number_of("CONTEXTURE_RIG_SESSIONS", if crate::kill::IS_LONG { 20 } else { 5 }),
         number_of("CONTEXTURE_RIG_SEED", 1),
     );
     let steps = number_of("CONTEXTURE_RIG_STEPS", 45);

@@ -215,7 +215,7 @@ fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(if crate::kill::IS_LONG { 24 } else { 10 }))]
 
     #[test]
     fn a_folder_that_rests_before_every_message_does_what_one_does_that_stays_awake(

@@ -132,13 +132,13 @@ impl Tool for Note {
 
 /// Where a turn is dropped depends on the machine; that it can be resumed at once must not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_turns_that_are_dropped_are_resumed_at_once() {
+async fn hundreds_of_turns_that_are_dropped_are_resumed_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let runs = Arc::new(Mutex::new(BTreeMap::new()));
     let builder = contexture::open(directory.path().join("agent.db"), memory(())).unwrap();
     let engine = builder.model(Worker).tool(Note(runs.clone())).build().unwrap();
     let mut resumed = 0;
-    for number in 0..500_u64 {
+    for number in 0..if crate::kill::IS_LONG { 500_u64 } else { 150 } {
         let thread = format!("thread {}", number % 50);
         let mut execution = engine.execution(thread.as_str()).start().await.unwrap();
         let patience = Duration::from_micros(number * 37 % 2_000);
