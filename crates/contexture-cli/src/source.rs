@@ -22,8 +22,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 const STANDARD_INPUT: &str = "-";
 
 /// The hint for files in no known format.
-pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi or \
-                                 goose, chat messages as JSON, or what `contexture import` writes";
+pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
+                                 chat messages as JSON, or what `contexture import` writes";
 
 /// One file that may be a recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -40,7 +40,7 @@ fn what_is_no_recording_is_told_and_fails() {
         "",
         "-: skipped, it is not a recording in a known format\n\
          error: one file could not be imported\n\
-         hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi or goose, \
+         hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
          chat messages as JSON, or what `contexture import` writes\n",
     );
     assert_eq!(run_in(Path::new("."), &["import", "-"], "name,size\n"), expected);

@@ -204,7 +204,7 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
         let run = run_in(Path::new("."), &["replay", "-", "--emit", emit], "name,size\n");
         let stderr = "-: skipped, it is in no known format\n\
                       error: none of the files is a recording in a known format\n\
-                      hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi or goose, \
+                      hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
                       chat messages as JSON, or what `contexture import` writes\n";
         assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
     }

@@ -97,7 +97,7 @@ async fn keep_their_decisions(count: usize, has_sessions: bool, store: Option<&P
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_conversations_that_begin_alike_keep_their_decisions() {
+async fn very_many_conversations_that_begin_alike_keep_their_decisions() {
     keep_their_decisions(if crate::IS_LONG { 1_000 } else { 200 }, false, None).await;
 }
 

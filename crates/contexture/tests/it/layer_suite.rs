@@ -467,7 +467,7 @@ fn a_model_that_hangs_or_talks_nonsense_ends_no_turn() {
 }
 
 #[test]
-fn thousands_of_updates_stay_within_bounds() {
+fn very_many_updates_stay_within_bounds() {
     let updates = if super::kill::IS_LONG { 10_000 } else { 1_000 };
     wait(async {
         for row in ROWS.iter().filter(|row| row.update.is_some()) {
