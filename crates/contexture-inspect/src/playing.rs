@@ -1,12 +1,13 @@
 //! Plays recordings into an inspector, request by request.
 
+use contexture::item::Item;
 use contexture::transcript::Record;
 use contexture_gateway::simulate::played::{Played, PlayedRequest};
 use contexture_gateway::write::StoreError;
 use serde_json::json;
 
-use super::archive::{ArchivedRequest, Lists, Ticket};
-use super::block::{BlockDraft, BlockKind, BlockSource, counted_draft, item_draft};
+use super::archive::{ArchivedRequest, Lists, Ticket, Writer};
+use super::block::{BlockDraft, BlockKind, BlockSource, counted_draft};
 use super::made;
 use super::server::Inspector;
 use contexture::tokens::{Estimate, TokenCounter};
@@ -19,12 +20,16 @@ const REQUESTS_PER_EVENT: u64 = 500;
 /// # Errors
 /// A request could not be written.
 pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]) -> Result<usize, StoreError> {
-    let mut playing = Playing { inspector, id, head: Vec::new(), came: Vec::new(), sent: Vec::new(), failed: None };
+    let mut playing =
+        Playing { inspector, id, head: Vec::new(), came: Vec::new(), sent: Vec::new(), answered: None, failed: None };
     let count = played.play(id, records, &mut |request| {
         if playing.failed.is_none() {
             playing.failed = playing.note(&request).err();
         }
     });
+    if let Some((ticket, answer)) = playing.answered.take().filter(|_| playing.failed.is_none()) {
+        inspector.archive().note_arrived(&ticket, &answer)?;
+    }
     playing.failed.map_or(Ok(count), Err)
 }
 
@@ -38,58 +43,58 @@ struct Playing<'a> {
     came: Vec<u32>,
     /// The blocks of the last window.
     sent: Vec<u32>,
+    /// The last request, and what the model answered to it.
+    answered: Option<(Ticket, Vec<Item>)>,
     failed: Option<StoreError>,
 }
 
 impl Playing<'_> {
     fn note(&mut self, request: &PlayedRequest<'_>) -> Result<(), StoreError> {
         let archive = self.inspector.archive();
-        if self.head.is_empty() && !request.instructions.is_empty() {
-            self.head = archive.keep_blocks(self.id, vec![instructions(request.instructions)])?;
-        }
         let new = request.came[self.came.len()..].iter().map(|(item, tokens)| counted_draft(item, *tokens));
-        let new = archive.keep_blocks(self.id, new.collect())?;
-        self.came.extend(new);
-        self.sent.truncate(request.kept);
-        let mut drafts: Vec<(usize, BlockDraft)> = Vec::new();
-        for (at, shown) in request.window.iter().enumerate().skip(self.sent.len()) {
-            match shown.position.filter(|_| shown.is_logged) {
-                Some(position) => self.sent.push(self.came[position]),
-                None => {
-                    self.sent.push(0);
-                    drafts.push((at, shown_draft(&shown.item, shown.tokens)));
-                }
-            }
+        let new: Vec<BlockDraft> = new.collect();
+        // Usually the answer is what comes next, and is stored with that.
+        if let Some((ticket, answer)) = self.answered.take()
+            && new.first().is_none_or(|draft| draft.source != BlockSource::Model)
+        {
+            archive.note_arrived(&ticket, &answer)?;
         }
-        let (places, drafts): (Vec<usize>, Vec<BlockDraft>) = drafts.into_iter().unzip();
-        if !drafts.is_empty() {
-            let written = archive.keep_blocks(self.id, drafts)?;
-            places.into_iter().zip(written).for_each(|(place, id)| self.sent[place] = id);
-        }
-        let whole = |list: &[u32]| self.head.iter().chain(list).copied().collect();
-        let lists = Lists { came: whole(&self.came), sent: whole(&self.sent) };
         let record = request.record.clone();
         let format = record.format.unwrap_or(contexture::wire::Format::Messages);
         let seen = ArchivedRequest { conversation: self.id, parent: None, format, came: "", sent: None, record };
-        let ticket = archive.note_blocks(&seen, lists)?;
-        self.note_answer(&ticket, request)?;
+        let ticket = archive.note_played(&seen, |writer| self.write(writer, request, new))?;
         if ticket.n.is_multiple_of(REQUESTS_PER_EVENT) {
             self.inspector.tell("conversation", json!({"conversation": self.id}));
         }
+        self.answered = Some((ticket, request.answer.clone()));
         Ok(())
     }
 
-    /// Stores the answer; the next request has the same, but there may be none.
-    fn note_answer(&self, ticket: &Ticket, request: &PlayedRequest<'_>) -> Result<(), StoreError> {
-        let drafts: Vec<BlockDraft> = request.answer.iter().map(|item| item_draft(item, &Estimate)).collect();
-        let archive = self.inspector.archive();
-        let blocks = archive.keep_blocks(self.id, drafts)?;
-        archive.note_answer(ticket, &blocks)
+    /// Writes the blocks that are new in a request. Returns all of it.
+    fn write(
+        &mut self,
+        writer: &mut Writer<'_>,
+        request: &PlayedRequest<'_>,
+        new: Vec<BlockDraft>,
+    ) -> Result<Lists, StoreError> {
+        if self.head.is_empty() && !request.instructions.is_empty() {
+            self.head = writer.keep(vec![instructions(request.instructions)])?;
+        }
+        self.came.extend(writer.keep(new)?);
+        self.sent.truncate(request.kept);
+        for shown in &request.window[self.sent.len()..] {
+            match shown.position.filter(|_| shown.is_logged) {
+                Some(position) => self.sent.push(self.came[position]),
+                None => self.sent.extend(writer.keep(vec![shown_draft(&shown.item, shown.tokens)])?),
+            }
+        }
+        let whole = |list: &[u32]| self.head.iter().chain(list).copied().collect();
+        Ok(Lists { came: whole(&self.came), sent: whole(&self.sent) })
     }
 }
 
 /// The block of an item that is not sent as it came.
-fn shown_draft(item: &contexture::item::Item, tokens: u64) -> BlockDraft {
+fn shown_draft(item: &Item, tokens: u64) -> BlockDraft {
     let draft = counted_draft(item, tokens);
     if draft.kind == BlockKind::Text { made::marked(draft) } else { draft }
 }

@@ -126,7 +126,9 @@ pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut
     if draft.kind != BlockKind::Output {
         return Ok(());
     }
-    let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' ORDER BY id DESC LIMIT 1";
+    // The index has only blocks with a call: without the third condition the query is planned anew for each call.
+    let sql = "SELECT name, text FROM blocks
+               WHERE call = ?1 AND kind = 'call' AND call <> '' ORDER BY id DESC LIMIT 1";
     let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
     let Some((name, arguments)) = connection.prepare_cached(sql)?.query_row(params![draft.call], read).optional()?
     else {

@@ -64,29 +64,16 @@ impl Archive {
         })
     }
 
-    /// Adds a request that has ended, whose blocks are in the archive.
+    /// Adds a request that has ended, with the blocks that are new in it. `write` returns those of the whole request.
     ///
     /// # Errors
     /// It could not be written.
-    pub(in super::super) fn note_blocks(&self, seen: &ArchivedRequest<'_>, lists: Lists) -> Result<Ticket, StoreError> {
-        self.note(seen, RequestStage::Over, |_| Ok((lists, Vec::new())))
-    }
-
-    /// Adds blocks of a conversation, which later requests may contain. Outputs are attributed to files.
-    ///
-    /// # Errors
-    /// They could not be written.
-    pub(in super::super) fn keep_blocks(
+    pub(in super::super) fn note_played(
         &self,
-        conversation: &str,
-        drafts: Vec<BlockDraft>,
-    ) -> Result<Vec<u32>, StoreError> {
-        let mut connection = self.lock();
-        let transaction = connection.transaction()?;
-        let (blocks, last) = self.kept(&transaction, conversation, drafts)?;
-        transaction.commit()?;
-        self.hold(conversation, last);
-        Ok(blocks)
+        seen: &ArchivedRequest<'_>,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<Lists, StoreError>,
+    ) -> Result<Ticket, StoreError> {
+        self.note(seen, RequestStage::Over, |writer| Ok((write(writer)?, Vec::new())))
     }
 
     /// Writes blocks of a conversation. Returns them with its newest window, which is to be held after the commit.
@@ -104,14 +91,6 @@ impl Archive {
         let mut writer = Writer { archive: self, connection, last: &mut last, by_bytes: HashMap::new() };
         let blocks = writer.keep(drafts)?;
         Ok((blocks, last))
-    }
-
-    /// Stores what the model answered to a request.
-    ///
-    /// # Errors
-    /// It could not be written.
-    pub(in super::super) fn note_answer(&self, ticket: &Ticket, blocks: &[u32]) -> Result<(), StoreError> {
-        place_answer(&self.lock(), ticket, blocks)
     }
 
     /// Stores what the model answered to a request, as it arrived. What the agent sends back replaces it.
@@ -273,8 +252,8 @@ fn answer_in(last: &NewestWindow, change: &WindowChange) -> Vec<u32> {
     last.lists.came[change.came_keep..].iter().take_while(is_of_model).copied().collect()
 }
 
-/// Splits the bodies of a request into blocks.
-struct Writer<'a> {
+/// Writes the blocks of a request.
+pub struct Writer<'a> {
     archive: &'a Archive,
     connection: &'a Connection,
     last: &'a mut NewestWindow,
@@ -296,8 +275,8 @@ impl Writer<'_> {
         Ok((list, head))
     }
 
-    /// The blocks of drafts.
-    fn keep(&mut self, drafts: Vec<BlockDraft>) -> Result<Vec<u32>, StoreError> {
+    /// The blocks of drafts. Outputs are attributed to files.
+    pub fn keep(&mut self, drafts: Vec<BlockDraft>) -> Result<Vec<u32>, StoreError> {
         let mut blocks = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             // An output that shows a file is attributed the same way in received and sent requests.
