@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use contexture::fold::ShownItem;
 use contexture::item::Item;
+use foldhash::fast::FixedState;
 
 use super::cache::{LEAST, LOOK_BACK, Took};
 
@@ -29,6 +30,8 @@ pub struct GrowingCache {
     chain: Vec<(blake3::Hash, u64)>,
     /// The items of the last request, after the instructions.
     window: Vec<(Option<usize>, Arc<Item>)>,
+    /// The hash and the tokens of items that came, by their positions: a fold moves many of them.
+    known: HashMap<usize, (Arc<Item>, (blake3::Hash, u64)), FixedState>,
     /// How many of them were expected to stay.
     standing: usize,
 }
@@ -38,7 +41,15 @@ impl GrowingCache {
     /// the instructions.
     pub fn new(kind: CacheKind, life_ms: u64, instructions: &str) -> Self {
         let first = (blake3::hash(instructions.as_bytes()), instructions.len() as u64 / 4);
-        Self { kind, life_ms, prefixes: HashMap::new(), chain: vec![first], window: Vec::new(), standing: 0 }
+        Self {
+            kind,
+            life_ms,
+            prefixes: HashMap::new(),
+            chain: vec![first],
+            window: Vec::new(),
+            known: HashMap::default(),
+            standing: 0,
+        }
     }
 
     /// Serves a window at the given time. `standing` of its items will probably stay with the next fold: the last of
@@ -54,10 +65,10 @@ impl GrowingCache {
         for shown in &window[keep..] {
             self.window.push((shown.position, shown.item.clone()));
             let (before, tokens) = *self.chain.last().expect("the instructions are first");
-            let text = serde_json::to_vec(&*shown.item).unwrap_or_default();
+            let (hash, more) = self.item(shown);
             let mut hasher = blake3::Hasher::new();
-            hasher.update(before.as_bytes()).update(&text);
-            self.chain.push((hasher.finalize(), tokens + text.len() as u64 / 4));
+            hasher.update(before.as_bytes()).update(hash.as_bytes());
+            self.chain.push((hasher.finalize(), tokens + more));
         }
         let took = match self.kind {
             CacheKind::Marked => self.marked([self.standing.min(keep), standing], now_ms),
@@ -65,6 +76,21 @@ impl GrowingCache {
         };
         self.standing = standing;
         (took, keep)
+    }
+
+    /// The hash and the tokens of an item.
+    fn item(&mut self, shown: &ShownItem) -> (blake3::Hash, u64) {
+        let position = shown.position.filter(|_| shown.is_logged);
+        let known = position.and_then(|position| self.known.get(&position));
+        if let Some((_, known)) = known.filter(|(item, _)| Arc::ptr_eq(item, &shown.item)) {
+            return *known;
+        }
+        let text = serde_json::to_vec(&*shown.item).unwrap_or_default();
+        let made = (blake3::hash(&text), text.len() as u64 / 4);
+        if let Some(position) = position {
+            self.known.insert(position, (shown.item.clone(), made));
+        }
+        made
     }
 
     fn holds(&self, at: usize, now_ms: u64) -> bool {

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -121,26 +119,9 @@ pub fn views(connection: &Connection, row: &BlockRow) -> Result<Vec<FileView>, S
     Ok(made::views(row.id, &text))
 }
 
-/// Sets the tool or file of an output.
-pub fn name_output(connection: &Connection, observer: &mut Observer, draft: &mut BlockDraft) -> Result<(), StoreError> {
-    if draft.kind != BlockKind::Output {
-        return Ok(());
-    }
-    // The index has only blocks with a call: without the third condition the query is planned anew for each call.
-    let sql = "SELECT name, text FROM blocks
-               WHERE call = ?1 AND kind = 'call' AND call <> '' ORDER BY id DESC LIMIT 1";
+/// The name and the arguments of a call, if it exists.
+pub fn call(connection: &Connection, id: &str) -> Result<Option<(String, String)>, StoreError> {
+    let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' ORDER BY id DESC LIMIT 1";
     let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-    let Some((name, arguments)) = connection.prepare_cached(sql)?.query_row(params![draft.call], read).optional()?
-    else {
-        return Ok(());
-    };
-    let outcome = if draft.is_error { Outcome::Failed } else { Outcome::Done };
-    let call = FunctionCall::new(&draft.call, &name, arguments);
-    let seen = observer.observe(&call, &FunctionCallOutput::new(&draft.call, draft.text.clone(), outcome));
-    draft.name = name;
-    if !seen.blocks().is_empty() {
-        draft.source = BlockSource::File;
-        draft.name = seen.paths.first().cloned().unwrap_or_else(|| draft.name.clone());
-    }
-    Ok(())
+    Ok(connection.prepare_cached(sql)?.query_row(params![id], read).optional()?)
 }

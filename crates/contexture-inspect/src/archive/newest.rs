@@ -25,6 +25,8 @@ pub struct NewestWindow {
     /// Blocks before the messages.
     pub head: Vec<u32>,
     pub observer: Observer,
+    /// The name and the arguments of calls whose outputs have not come yet, by their ids.
+    pub calls: HashMap<String, (String, String)>,
     came: ListTotals,
     sent: ListTotals,
     /// After each block that came: how many turns there were, and whether a person was speaking.
@@ -96,6 +98,8 @@ pub struct WindowChange {
     /// How many leading blocks stayed, of those that came and of those sent.
     pub came_keep: usize,
     pub sent_keep: usize,
+    /// Blocks that came and were not in the last request.
+    pub came_new: Vec<u32>,
     /// Blocks that are sent and were not in the last request.
     pub sent_new: Vec<u32>,
     /// Blocks that were sent and are not any more.
@@ -116,6 +120,7 @@ impl NewestWindow {
             facts: HashMap::new(),
             head: Vec::new(),
             observer,
+            calls: HashMap::new(),
             came: ListTotals::default(),
             sent: ListTotals::default(),
             turns: Vec::new(),
@@ -157,7 +162,7 @@ impl NewestWindow {
         let left_out = came_new.iter().copied().filter(|id| !sent.has(*id)).collect();
         self.count_turns(&lists.came, came_keep);
         self.lists = lists;
-        WindowChange { came_keep, sent_keep, sent_new, gone, left_out }
+        WindowChange { came_keep, sent_keep, came_new, sent_new, gone, left_out }
     }
 
     /// Counts turns: consecutive messages of people are one.

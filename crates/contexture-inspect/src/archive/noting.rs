@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use contexture::files::observer::Observer;
-use contexture::item::Item;
+use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome};
 use contexture::wire::{Digest, Format, Request, raw_digest};
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
@@ -155,7 +155,7 @@ impl Archive {
             add_to_conversation(&transaction, seen.conversation, &seen.record)?;
         }
         write_request(&transaction, seen, &change, &last.lists, &line)?;
-        write_places(&transaction, seen.conversation, line.n, &change, &last.lists)?;
+        write_places(&transaction, seen.conversation, line.n, &change)?;
         // Otherwise the agent went back, and began anew from there.
         if change.came_keep == came_before {
             let answer = answer_in(&last, &change);
@@ -280,10 +280,8 @@ impl Writer<'_> {
         let mut blocks = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             // An output that shows a file is attributed the same way in received and sent requests.
-            blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
-            let id = blocks::keep(self.connection, &mut draft)?;
-            self.last.facts.insert(id, BlockFact::of(&draft));
-            blocks.push(id);
+            self.name_output(&mut draft)?;
+            blocks.push(self.kept(draft)?);
         }
         Ok(blocks)
     }
@@ -316,19 +314,50 @@ impl Writer<'_> {
         }
         let mut blocks = Vec::new();
         for mut draft in drafts(&*self.archive.counter) {
-            blocks::name_output(self.connection, &mut self.last.observer, &mut draft)?;
+            self.name_output(&mut draft)?;
             if let Some(came) = came
                 && draft.kind == BlockKind::Text
                 && blocks::find(self.connection, &draft)?.is_none_or(|id| !came.contains(&id))
             {
                 draft = made::marked(draft);
             }
-            let id = blocks::keep(self.connection, &mut draft)?;
-            self.last.facts.insert(id, BlockFact::of(&draft));
-            blocks.push(id);
+            blocks.push(self.kept(draft)?);
         }
         self.by_bytes.insert(digest, blocks.clone());
         Ok(blocks)
+    }
+
+    /// The block of a draft. A call is held until its output comes.
+    fn kept(&mut self, mut draft: BlockDraft) -> Result<u32, StoreError> {
+        let id = blocks::keep(self.connection, &mut draft)?;
+        self.last.facts.insert(id, BlockFact::of(&draft));
+        if draft.kind == BlockKind::Call {
+            self.last.calls.insert(draft.call, (draft.name, draft.text));
+        }
+        Ok(id)
+    }
+
+    /// Sets the tool or file of an output.
+    fn name_output(&mut self, draft: &mut BlockDraft) -> Result<(), StoreError> {
+        if draft.kind != BlockKind::Output {
+            return Ok(());
+        }
+        let held = self.last.calls.remove(&draft.call);
+        let Some((name, arguments)) =
+            held.map_or_else(|| blocks::call(self.connection, &draft.call), |call| Ok(Some(call)))?
+        else {
+            return Ok(());
+        };
+        let outcome = if draft.is_error { Outcome::Failed } else { Outcome::Done };
+        let call = FunctionCall::new(&draft.call, &name, arguments);
+        let output = FunctionCallOutput::new(&draft.call, draft.text.clone(), outcome);
+        let seen = self.last.observer.observe(&call, &output);
+        draft.name = name;
+        if !seen.blocks().is_empty() {
+            draft.source = BlockSource::File;
+            draft.name = seen.paths.first().cloned().unwrap_or_else(|| draft.name.clone());
+        }
+        Ok(())
     }
 }
 

@@ -137,28 +137,28 @@ pub fn write_request(
     Ok(())
 }
 
-/// Stores where blocks first appeared, and since when they are no longer sent.
+/// Stores where blocks first appeared, and since when they are no longer sent. Those of the last request are known.
 pub fn write_places(
     connection: &Connection,
     conversation: &str,
     n: u64,
     change: &WindowChange,
-    lists: &Lists,
 ) -> Result<(), StoreError> {
-    let sql = "INSERT OR IGNORE INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, ?4)";
-    let mut insert = connection.prepare_cached(sql)?;
-    for (list, is_sent) in [(&lists.came[change.came_keep..], false), (&lists.sent[change.sent_keep..], true)] {
-        for block in list {
-            insert.execute(params![conversation, block, n as i64, is_sent])?;
-        }
+    let sql = "INSERT OR IGNORE INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, 0)";
+    let mut came = connection.prepare_cached(sql)?;
+    for block in &change.came_new {
+        came.execute(params![conversation, block, n as i64])?;
     }
-    let mut note = connection.prepare_cached("UPDATE places SET left_n = ?3 WHERE conversation = ?1 AND block = ?2")?;
+    let sql = "INSERT INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, 1)
+               ON CONFLICT (conversation, block) DO UPDATE SET left_n = NULL";
+    let mut sent = connection.prepare_cached(sql)?;
     for block in &change.sent_new {
-        note.execute(params![conversation, block, None::<i64>])?;
+        sent.execute(params![conversation, block, n as i64])?;
     }
     // A received block that is not sent in its first request was left out at once.
+    let mut left = connection.prepare_cached("UPDATE places SET left_n = ?3 WHERE conversation = ?1 AND block = ?2")?;
     for block in change.gone.iter().chain(&change.left_out) {
-        note.execute(params![conversation, block, n as i64])?;
+        left.execute(params![conversation, block, n as i64])?;
     }
     Ok(())
 }
