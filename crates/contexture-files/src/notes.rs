@@ -313,7 +313,7 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
                 after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
             DOERS.contains(word) && !is_wish && after.iter().any(|word| DEEDS.contains(word))
         });
-        let says = says || clauses(&lower).any(|words| tells_of_deed(&words));
+        let says = says || clauses(&lower).any(|words| tells_of_deed(&words)) || tells_of_change(&words);
         if says && (is_short || named_places(sentence).count() > 0) {
             told.extend(changed_by(sentence, "a change by the user"));
         }
@@ -329,7 +329,23 @@ fn clauses(lower: &str) -> impl Iterator<Item = Vec<&str>> {
 /// Whether a clause begins with what was done, without saying who did it: `pulled the latest main`, `did some work`.
 fn tells_of_deed(words: &[&str]) -> bool {
     const LEADS: &[&str] = &["ok", "okay", "and", "also", "so", "just", "already", "now", "meanwhile", "manually"];
-    const WORK: &[&str] = &["change", "changes", "cleanup", "development", "edits", "refactoring", "rebase", "work"];
+    const WORK: &[&str] = &[
+        "change",
+        "changes",
+        "checkout",
+        "cleanup",
+        "development",
+        "edits",
+        "merge",
+        "pop",
+        "pull",
+        "rebase",
+        "refactoring",
+        "reset",
+        "revert",
+        "stash",
+        "work",
+    ];
     let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
     match rest {
         // These are said of wishes too, or ask for something.
@@ -340,6 +356,21 @@ fn tells_of_deed(words: &[&str]) -> bool {
         [first, _, ..] => DEEDS.contains(first),
         _ => false,
     }
+}
+
+/// Whether words tell that something was changed, without saying that the agent is to do it: `has been reformatted`,
+/// `was updated by the generator`.
+fn tells_of_change(words: &[&str]) -> bool {
+    let is_changed = |at: usize| {
+        let rest = &words[at..];
+        let deed = rest.iter().take(2).position(|word| CHANGED.contains(word) || *word == "not")?;
+        (rest[deed] != "not").then(|| &rest[deed + 1..])
+    };
+    (1..words.len()).any(|at| match (words[at - 1], words[at]) {
+        ("has" | "have", "been") => is_changed(at + 1).is_some(),
+        (_, "was" | "were" | "got") => is_changed(at + 1).is_some_and(|rest| rest.first() == Some(&"by")),
+        _ => false,
+    })
 }
 
 /// The files that a text names, or every file if it names none.
@@ -438,7 +469,20 @@ mod tests {
         );
         assert_eq!(named("I rebased the branch. Now fix the test."), [None]);
         assert_eq!(named("A colleague has reverted the commit"), [None]);
-        for text in ["Change a.txt", "I want a.txt changed", "What did you change in a.txt?", "The test failed", "ok"] {
+        assert_eq!(named("src/a.py has been reformatted by black"), [Some("src/a.py".to_owned())]);
+        assert_eq!(named("a.py was rewritten by the generator"), [Some("a.py".to_owned())]);
+        assert_eq!(named("just did a git stash pop, carry on"), [None]);
+        let harmless = [
+            "Change a.txt",
+            "I want a.txt changed",
+            "What did you change in a.txt?",
+            "The test failed",
+            "ok",
+            "a.txt was updated in the last release",
+            "has a.txt been changed",
+            "make sure that a.txt was not changed by the formatter",
+        ];
+        for text in harmless {
             assert_eq!(named(text), Vec::<Option<String>>::new(), "{text}");
         }
         assert!(asks_person("Please rebase the branch onto main, then tell me."));

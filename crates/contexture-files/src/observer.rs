@@ -10,7 +10,7 @@ use super::framing::framed;
 use super::notes;
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
-use super::path::{Directory, Known};
+use super::path::{Directory, Known, is_absolute};
 use super::run;
 use super::running::Running;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
@@ -246,7 +246,11 @@ impl Observer {
         let place = |told: Observation| {
             let by = "a change by someone else".to_owned();
             let directory = &self.standing.directory;
-            let place = |path: &str| directory.place_for_tool(path).or_else(|| directory.place_somewhere(path));
+            let place = |path: &str| match is_absolute(path) || path.starts_with('.') {
+                true => directory.place_for_tool(path).or_else(|| directory.place_somewhere(path)),
+                // People name files by the end of their paths, wherever they are.
+                false => Some(path.to_owned()),
+            };
             told.placed(&place).unwrap_or_else(|| everything(by))
         };
         told.into_iter().map(place).collect()

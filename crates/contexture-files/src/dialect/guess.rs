@@ -191,6 +191,7 @@ pub const PROJECT_CHANGING: &[&str] = &[
     "rollback",
     "stash",
     "switch",
+    "sync",
     "undo",
 ];
 
@@ -201,13 +202,26 @@ pub const OTHER_THINGS: &[&str] = &[
     "ticket", "todo", "todos",
 ];
 
-/// Arguments that ask for a change if they are true.
+/// Arguments that ask for a change if they are true, or are given as an option such as `--auto-fix`.
 pub const CHANGE_NAMES: &[&str] =
     &["apply", "autofix", "auto_fix", "fix", "in_place", "inplace", "overwrite", "save", "write"];
 
 fn asks_for_change(arguments: &Value) -> bool {
     value_of(arguments, None, &["dry_run", "dryRun"]).and_then(Value::as_bool) != Some(true)
-        && CHANGE_NAMES.iter().any(|name| arguments.get(*name).and_then(Value::as_bool) == Some(true))
+        && (CHANGE_NAMES.iter().any(|name| arguments.get(*name).and_then(Value::as_bool) == Some(true))
+            || has_option(arguments))
+}
+
+/// Whether a list of arguments, as a program gets them, has an option that asks for a change.
+fn has_option(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            text.strip_prefix("--").is_some_and(|name| CHANGE_NAMES.contains(&&*name.replace('-', "_")))
+        }
+        Value::Array(list) => list.iter().any(has_option),
+        Value::Object(fields) => fields.values().filter(|value| value.is_array()).any(has_option),
+        _ => false,
+    }
 }
 
 /// Most names of files that are looked for in arguments.

@@ -77,6 +77,9 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
     {
         return without_long_lines(passage, false);
     }
+    if let Some(tagged) = tagged(&lines, asked) {
+        return tagged;
+    }
     if let Some(inner) = fenced(&lines) {
         let is_numbered = inner.iter().enumerate().all(|(at, line)| {
             let number = split_number(line, Style::Colon).map(|(number, _)| number);
@@ -119,6 +122,27 @@ fn cut_file(result: &str) -> Option<Passage> {
 
 /// What Gemini CLI puts after an output when it has found more instructions of the project.
 const CONTEXT: &str = "\n\n--- Newly Discovered Project Context ---\n";
+
+/// What Roo prints before the lines of a file, with their numbers.
+const TAGGED: &str = "<content lines=\"";
+
+/// The lines of the only file between tags that say which lines they are, each with its number. `None` if there are no
+/// such tags.
+fn tagged(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
+    let open = lines.iter().take(MOST_HEADINGS).position(|line| line.trim_start().starts_with(TAGGED))?;
+    let (first, last) = lines[open].trim_start().strip_prefix(TAGGED)?.strip_suffix("\">")?.split_once('-')?;
+    let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+    let end = open + 1 + lines[open + 1..].iter().position(|line| line.trim_start().starts_with("</content>"))?;
+    let is_one = lines.iter().filter(|line| line.contains("<path>")).count() == 1;
+    let shown = numbered(&lines[open + 1..end], &[Style::Bar], asked).filter(|(passage, _)| {
+        is_one
+            && passage.first == Some(first)
+            && first + passage.lines.len() == last + 1
+            && end - open == last + 2 - first
+    });
+    let is_cut = lines[end..].iter().any(|line| line.contains("<notice>"));
+    Some(shown.map(|(passage, whole)| without_long_lines(passage, whole && !is_cut)).unwrap_or_default())
+}
 
 /// The lines between fences, after a heading with the name of the file.
 fn fenced<'a, 'b>(lines: &'a [&'b str]) -> Option<&'a [&'b str]> {

@@ -93,6 +93,12 @@ fn reads_of_known_agents_are_understood() {
             json!({"filePath": PATH}),
             "<file>\n00001| def f():\n00002|     return 1\n\n(End of file - total 2 lines)\n</file>",
         ),
+        (
+            "Roo",
+            "read_file",
+            json!({"path": PATH}),
+            "<file><path>a.py</path>\n<content lines=\"1-2\">\n1 | def f():\n2 |     return 1\n</content>\n</file>",
+        ),
         ("Copilot CLI", "view", json!({"path": PATH}), "def f():\n    return 1\n"),
         ("pi", "read", json!({"path": PATH}), "def f():\n    return 1\n"),
         (
