@@ -1,8 +1,11 @@
 //! What harnesses and people say about changes that no call of the agent made.
 
+mod people;
+
 use super::commands::everything;
 use super::model::named_places;
 use super::observation::Observation;
+pub(crate) use people::{asks_person, of_person};
 
 /// How a harness names a file that someone else changed: what is before its path, and what is after it.
 const MODIFIED: &[(&str, &str)] = &[
@@ -65,6 +68,9 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     told
 }
 
+/// Most words of a message that tells of a change without a name.
+const MOST_WORDS: usize = 60;
+
 /// Words with which harnesses say that a file changed.
 const CHANGED: &[&str] = &[
     "change",
@@ -75,6 +81,7 @@ const CHANGED: &[&str] = &[
     "fixed",
     "formatted",
     "modified",
+    "overwritten",
     "reformatted",
     "replaced",
     "reset",
@@ -231,148 +238,6 @@ pub(crate) fn own_command(text: &str) -> Option<&str> {
     rest.split_once("</bash-input>").map(|(line, _)| line)
 }
 
-/// Words with which people say that they changed something.
-const DEEDS: &[&str] = &[
-    "added",
-    "adjusted",
-    "amended",
-    "applied",
-    "bumped",
-    "changed",
-    "checked",
-    "cherry",
-    "cleaned",
-    "corrected",
-    "created",
-    "deleted",
-    "edited",
-    "edits",
-    "extracted",
-    "fixed",
-    "formatted",
-    "inserted",
-    "merged",
-    "migrated",
-    "modified",
-    "moved",
-    "overwrote",
-    "patched",
-    "pulled",
-    "ran",
-    "rebased",
-    "refactored",
-    "removed",
-    "renamed",
-    "regenerated",
-    "reordered",
-    "replaced",
-    "reset",
-    "resolved",
-    "restored",
-    "restructured",
-    "reverted",
-    "rewrote",
-    "rolled",
-    "saved",
-    "split",
-    "squashed",
-    "stashed",
-    "swapped",
-    "switched",
-    "synced",
-    "tweaked",
-    "undid",
-    "updated",
-    "upgraded",
-    "wrote",
-];
-
-/// Words that say who did it.
-const DOERS: &[&str] = &["i", "i've", "ive", "we", "we've", "someone", "somebody", "colleague", "teammate"];
-
-/// Most words between the person and the deed.
-const MOST_BETWEEN: usize = 4;
-
-/// Most words of a message that tells of a change without a name.
-const MOST_WORDS: usize = 60;
-
-/// What a person says that was changed by hand.
-pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
-    if is_done(text) && was_asked {
-        return vec![everything("what the user was asked to do".to_owned())];
-    }
-    let mut told = Vec::new();
-    // A long text is a task, or was pasted: only what it names is taken from it.
-    let is_short = text.split_whitespace().take(MOST_WORDS + 1).count() <= MOST_WORDS;
-    for sentence in sentences(text) {
-        let lower = sentence.to_lowercase();
-        let words: Vec<&str> = words_of(&lower).collect();
-        let says = words.iter().enumerate().any(|(at, word)| {
-            let after = &words[at + 1..(at + 1 + MOST_BETWEEN).min(words.len())];
-            let is_wish =
-                after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
-            DOERS.contains(word) && !is_wish && after.iter().any(|word| DEEDS.contains(word))
-        });
-        let says = says || clauses(&lower).any(|words| tells_of_deed(&words)) || tells_of_change(&words);
-        if says && (is_short || named_places(sentence).count() > 0) {
-            told.extend(changed_by(sentence, "a change by the user"));
-        }
-    }
-    told
-}
-
-/// The words of the parts of a sentence.
-fn clauses(lower: &str) -> impl Iterator<Item = Vec<&str>> {
-    lower.split(['(', ')', ',', ':', '—', '^']).map(|clause| words_of(clause).collect())
-}
-
-/// Whether a clause begins with what was done, without saying who did it: `pulled the latest main`, `did some work`.
-fn tells_of_deed(words: &[&str]) -> bool {
-    const LEADS: &[&str] = &["ok", "okay", "and", "also", "so", "just", "already", "now", "meanwhile", "manually"];
-    const WORK: &[&str] = &[
-        "change",
-        "changes",
-        "checkout",
-        "cleanup",
-        "development",
-        "edits",
-        "merge",
-        "pop",
-        "pull",
-        "rebase",
-        "refactoring",
-        "reset",
-        "revert",
-        "stash",
-        "work",
-    ];
-    let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
-    match rest {
-        // These are said of wishes too, or ask for something.
-        ["reset" | "ran" | "checked" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => {
-            false
-        }
-        ["did" | "made", more @ ..] => more.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)),
-        [first, _, ..] => DEEDS.contains(first),
-        _ => false,
-    }
-}
-
-/// Whether words tell that something was changed, without saying that the agent is to do it: `has been reformatted`,
-/// `was updated by the generator`.
-fn tells_of_change(words: &[&str]) -> bool {
-    let is_changed = |at: usize| {
-        let rest = &words[at..];
-        let deed = rest.iter().take(2).position(|word| CHANGED.contains(word) || *word == "not")?;
-        (rest[deed] != "not").then(|| &rest[deed + 1..])
-    };
-    (1..words.len()).any(|at| match (words[at - 1], words[at]) {
-        ("has" | "have", "been") => is_changed(at + 1).is_some(),
-        (_, "was" | "were" | "got") => is_changed(at + 1).is_some_and(|rest| rest.first() == Some(&"by")),
-        _ => false,
-    })
-}
-
 /// The files that a text names, or every file if it names none.
 fn changed_by(text: &str, by: &str) -> Vec<Observation> {
     let named: Vec<Observation> = named_places(text).map(|place| doubted(place.path, by)).collect();
@@ -404,46 +269,11 @@ fn words_of(lower: &str) -> impl Iterator<Item = &str> {
     lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty())
 }
 
-/// Most words of a message that only says that something is done.
-const MOST_DONE_WORDS: usize = 8;
-
-/// Whether a message says that what was asked for is done.
-fn is_done(text: &str) -> bool {
-    const DONE: &[&str] = &["done", "did", "finished", "ready", "rebased", "pulled", "ok"];
-    let says = |word: &&str| DONE.iter().any(|done| word.eq_ignore_ascii_case(done));
-    words_of(text).nth(MOST_DONE_WORDS).is_none() && words_of(text).any(|word| says(&word))
-}
-
-/// Verbs of things that an agent asks a person to do.
-const ASKED: &[&str] = &[
-    "add", "apply", "change", "checkout", "commit", "create", "delete", "edit", "execute", "fix", "install", "merge",
-    "move", "pull", "rebase", "remove", "rename", "replace", "reset", "resolve", "restore", "revert", "run", "save",
-    "stash", "switch", "sync", "undo", "update",
-];
-
-/// Whether the agent asks a person to do something to files.
-pub(crate) fn asks_person(text: &str) -> bool {
-    sentences(text).any(|sentence| {
-        let lower = sentence.to_lowercase();
-        let words: Vec<&str> = words_of(&lower).collect();
-        // `I can do it if you like` is an offer.
-        let asks = |at: usize| {
-            matches!(
-                (words[at], words.get(at + 1).copied()),
-                ("please", _)
-                    | ("could" | "can" | "will" | "would" | "need" | "want", Some("you"))
-                    | ("you", Some("need" | "should" | "must" | "have"))
-            )
-        };
-        (0..words.len()).any(|at| asks(at) && words[at..].iter().any(|word| ASKED.contains(word)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn under(told: Vec<Observation>) -> Vec<Option<String>> {
+    pub(super) fn under(told: Vec<Observation>) -> Vec<Option<String>> {
         let one = |observation| match observation {
             Observation::Swept { under, .. } => under,
             _ => None,
@@ -457,45 +287,6 @@ mod tests {
             let text = format!("x\n{before}src/a.rs{after}.\n");
             assert_eq!(modified(&text), ["src/a.rs"], "{text}");
         }
-    }
-
-    #[test]
-    fn people_say_what_they_changed() {
-        let named = |text: &str| under(of_person(text, false));
-        assert_eq!(named("I changed a.txt, please go on"), [Some("a.txt".to_owned())]);
-        assert_eq!(
-            named("I've just edited src/x.rs and src/y.rs."),
-            [Some("src/x.rs".into()), Some("src/y.rs".into())]
-        );
-        assert_eq!(named("I rebased the branch. Now fix the test."), [None]);
-        assert_eq!(named("A colleague has reverted the commit"), [None]);
-        assert_eq!(named("src/a.py has been reformatted by black"), [Some("src/a.py".to_owned())]);
-        assert_eq!(named("a.py was rewritten by the generator"), [Some("a.py".to_owned())]);
-        assert_eq!(named("just did a git stash pop, carry on"), [None]);
-        let harmless = [
-            "Change a.txt",
-            "I want a.txt changed",
-            "What did you change in a.txt?",
-            "The test failed",
-            "ok",
-            "a.txt was updated in the last release",
-            "has a.txt been changed",
-            "make sure that a.txt was not changed by the formatter",
-        ];
-        for text in harmless {
-            assert_eq!(named(text), Vec::<Option<String>>::new(), "{text}");
-        }
-        assert!(asks_person("Please rebase the branch onto main, then tell me."));
-        assert!(asks_person("Could you run the migration? I need you to update the lock file."));
-        for text in ["The tests pass now.", "If you want, I can commit this and update the branch.", "I need to fix x."]
-        {
-            assert!(!asks_person(text), "{text}");
-        }
-        assert_eq!(under(of_person("Done, continue", true)), [None]);
-        assert_eq!(under(of_person("done with 1 2 3 4 5 6 7", true)), Vec::<Option<String>>::new());
-        let data = format!("I changed a.txt {}", "and b ".repeat(4_000));
-        assert_eq!(named(&data), Vec::<Option<String>>::new(), "nobody writes such a line");
-        assert_eq!(under(of_person("done, continue", false)), Vec::<Option<String>>::new());
     }
 
     #[test]
