@@ -1,5 +1,8 @@
 //! Plays recordings into an inspector, request by request.
 
+use std::collections::HashSet;
+
+use contexture::item::{Item, Role};
 use contexture::transcript::Record;
 use contexture_gateway::simulate::played::{Played, PlayedRequest};
 use contexture_gateway::write::StoreError;
@@ -19,7 +22,9 @@ const REQUESTS_PER_EVENT: u64 = 500;
 /// # Errors
 /// A request could not be written.
 pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]) -> Result<usize, StoreError> {
-    let mut playing = Playing { inspector, id, head: Vec::new(), came: Vec::new(), sent: Vec::new(), failed: None };
+    let by_harness = texts_of_the_harness(records);
+    let mut playing =
+        Playing { inspector, id, by_harness, head: Vec::new(), came: Vec::new(), sent: Vec::new(), failed: None };
     let count = played.play(id, records, &mut |request| {
         if playing.failed.is_none() {
             playing.failed = playing.note(&request).err();
@@ -32,6 +37,8 @@ pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]
 struct Playing<'a> {
     inspector: &'a Inspector,
     id: &'a str,
+    /// What the agent's program said by itself. A request has it as the user's.
+    by_harness: HashSet<String>,
     /// The block of the instructions.
     head: Vec<u32>,
     /// The blocks of all items that came.
@@ -47,7 +54,7 @@ impl Playing<'_> {
         if self.head.is_empty() && !request.instructions.is_empty() {
             self.head = archive.keep_blocks(self.id, vec![instructions(request.instructions)])?;
         }
-        let new = request.came[self.came.len()..].iter().map(|(item, tokens)| counted_draft(item, *tokens));
+        let new = request.came[self.came.len()..].iter().map(|(item, tokens)| self.came_draft(item, *tokens));
         let new = archive.keep_blocks(self.id, new.collect())?;
         self.came.extend(new);
         self.sent.truncate(request.kept);
@@ -79,6 +86,15 @@ impl Playing<'_> {
         Ok(())
     }
 
+    /// The block of an item as it came.
+    fn came_draft(&self, item: &Item, tokens: u64) -> BlockDraft {
+        let draft = counted_draft(item, tokens);
+        match draft.source == BlockSource::Said && self.by_harness.contains(draft.text.trim()) {
+            true => BlockDraft { source: BlockSource::System, role: "system", ..draft },
+            false => draft,
+        }
+    }
+
     /// Stores the answer; the next request has the same, but there may be none.
     fn note_answer(&self, ticket: &Ticket, request: &PlayedRequest<'_>) -> Result<(), StoreError> {
         let drafts: Vec<BlockDraft> = request.answer.iter().map(|item| item_draft(item, &Estimate)).collect();
@@ -88,8 +104,15 @@ impl Playing<'_> {
     }
 }
 
+/// The texts of a recording that no person said: skills, reminders, files that were attached.
+fn texts_of_the_harness(records: &[Record]) -> HashSet<String> {
+    let messages = records.iter().flat_map(Record::items).filter_map(Item::as_message);
+    let own = messages.filter(|message| matches!(message.role, Role::System | Role::Developer));
+    own.map(|message| message.text().trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
 /// The block of an item that is not sent as it came.
-fn shown_draft(item: &contexture::item::Item, tokens: u64) -> BlockDraft {
+fn shown_draft(item: &Item, tokens: u64) -> BlockDraft {
     let draft = counted_draft(item, tokens);
     if draft.kind == BlockKind::Text { made::marked(draft) } else { draft }
 }
