@@ -1,5 +1,6 @@
 // One request as a story: a sentence, its window, what the model believes, what was taken away, and what it cost.
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Jump } from "./jump";
 import { Mark, billed } from "./mark";
@@ -25,7 +26,7 @@ const isDoubtful = ({ grade }: FileView) => grade === "in_doubt" || grade === "o
 /** Why a request cost what it did, as far as the gateway knows. */
 function because({ line, fold }: Story): string {
   const verdict = line.verdicts.find(({ kind }) => ["expired", "missed", "tools", "system"].includes(kind));
-  if (fold) return fold.reason.split(";")[0]!;
+  if (fold) return `the past was folded (${fold.reason.split(";")[0]!})`;
   return verdict?.text ?? "";
 }
 
@@ -369,7 +370,7 @@ export function Cost({ story, conversation, onRequest, onForm }: StoryProps) {
             {written > 0 && <tr><td><Jump onClick={() => onForm("before")}>written to the cache</Jump></td><td class="right">{number(written)}</td><td /><td><Mark origin={origin} /></td></tr>}
             {usage.input > 0 && <tr><td><Jump onClick={() => onForm("before")}>neither</Jump></td><td class="right">{number(usage.input)}</td><td /><td><Mark origin={origin} /></td></tr>}
             <tr><td><Jump to="answer">answered</Jump></td><td class="right">{number(usage.output)}</td><td /><td><Mark origin={origin} /></td></tr>
-            <tr class="sum"><td><a href={address({ view: "bill" })}>billed, at the plain input price</a></td><td class="right">{number(bill.billed)}</td><td class="right">{story.dollars && dollars(story.dollars[0])}</td><td><Mark origin={origin} /></td></tr>
+            <tr class="sum"><td><ToBill>billed, at the plain input price</ToBill></td><td class="right">{number(bill.billed)}</td><td class="right">{story.dollars && dollars(story.dollars[0])}</td><td><Mark origin={origin} /></td></tr>
             <tr><td><Jump to="overview">the requests around it, usually</Jump></td><td class="right">{number(usual)}</td><td /><td><Mark origin={origin} /></td></tr>
             <tr>
               <td><Jump onClick={() => onForm("came")}>sent as it came ({short(bill.came)})</Jump></td>
@@ -406,17 +407,21 @@ export function Cost({ story, conversation, onRequest, onForm }: StoryProps) {
   );
 }
 
+/** Leads to the bill; an export has only that of its own conversation. */
+function ToBill({ children }: { children: ComponentChildren }) {
+  return useAbout().kind === "export" ? <Jump to="overview">{children}</Jump> : <a href={address({ view: "bill" })}>{children}</a>;
+}
+
 /** The bill of the whole conversation, and what it would have been. */
 export function Sum({ conversation }: { conversation: Conversation }) {
   const { billed: sum, passed_through, dollars: paid, unsendable, requests, simulated } = conversation;
   // Of what is shown: dollars count the answers too, tokens at the plain price do not.
   const [cost, through] = paid ?? [sum, passed_through];
   const less = through > 0 ? 1 - cost / through : 0;
-  const bill = address({ view: "bill" });
   return (
     <p class="conversation-sum">
-      The whole conversation cost <a href={bill}><b>{paid ? dollars(cost) : `${short(cost)} tokens at the plain price`}</b></a> <Mark origin={billed(simulated > 0)} />; sent as it came it would have cost{" "}
-      <a href={bill}><b>{paid ? dollars(through) : short(through)}</b></a> <Mark origin="estimated" />
+      The whole conversation cost <ToBill><b>{paid ? dollars(cost) : `${short(cost)} tokens at the plain price`}</b></ToBill> <Mark origin={billed(simulated > 0)} />; sent as it came it would have cost{" "}
+      <ToBill><b>{paid ? dollars(through) : short(through)}</b></ToBill> <Mark origin="estimated" />
       {Math.abs(less) >= 0.005 && `, so this is ${percent(Math.abs(less))} ${less > 0 ? "less" : "more"}`}.
       {unsendable > 0 && <span class="warn"> {number(unsendable)} of its {plural(requests, "request")} could not have been sent as they came: they are above the model’s window.</span>}
     </p>

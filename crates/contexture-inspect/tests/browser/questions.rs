@@ -119,6 +119,9 @@ async fn figures_beside_each_other_agree() {
     let base = browser.address().await;
     browser.open(&format!("{}#/c/%/x", base.split('#').next().unwrap())).await;
     browser.sees("there is no such thing here").await;
+    browser.keys("$").await;
+    let bill = read(&browser, "tbody tr").await;
+    assert!(bill.contains(&format!("{percent} %")) && bill.contains(" instead of $"), "{bill}");
     // A page whose server has ended says so.
     browser.open(&base).await;
     browser.until("the sentence", "document.querySelector('.sentence')").await;
