@@ -189,6 +189,21 @@ async fn what_the_program_of_an_agent_says_is_no_turn_of_a_person() {
     assert_eq!(said, ["fix the colours", "now the tests"]);
     let last = asking.get("conversations/r1/requests/3").await;
     assert!(last["sources"]["system"].as_u64() > Some(0) && last["turn"] == 2, "{last}");
+    // A conversation that begins with a command has the title of what is said first.
+    let records = [
+        Record::from(Item::user("<command-message>log</command-message>\n<command-name>/log</command-name>")),
+        own("Base directory for this skill: /skills/log"),
+        Record::response("It is written.", []),
+        Record::from(Item::user("now the tests")),
+        own("- a reminder"),
+        Record::response("Done.", []),
+    ];
+    let (_server, asking) = played(&records, 8_000, None).await;
+    let turns = asking.get("conversations/r1/turns").await;
+    let turns: Vec<(&Value, &Value)> =
+        turns["items"].as_array().unwrap().iter().map(|turn| (&turn["n"], &turn["said"])).collect();
+    assert_eq!(turns, [(&json!(2), &json!("now the tests"))]);
+    assert_eq!(asking.get("conversations/r1").await["title"], "now the tests");
 }
 
 #[tokio::test(flavor = "multi_thread")]
