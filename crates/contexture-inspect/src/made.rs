@@ -65,6 +65,9 @@ pub fn views(block: u32, text: &str) -> Vec<FileView> {
     told_lines(text).into_iter().map(|lines| view(block, lines)).collect()
 }
 
+/// Why lines are in doubt that no later call can have changed.
+const UNCERTAIN: &str = "the calls that showed or changed these lines do not tell exactly what they are";
+
 fn view(block: u32, told: ToldLines) -> FileView {
     let lines = match (told.first, told.count) {
         (_, count) if told.is_whole => format!("all {count}"),
@@ -77,6 +80,8 @@ fn view(block: u32, told: ToldLines) -> FileView {
         true => Some("changed on disk since it was read".to_owned()),
         false => told.cause.map(|cause| cut(&cause, 120)),
     };
+    // Nothing ran since: what showed or changed these lines left open what they are.
+    let cause = cause.or_else(|| (told.grade == Grade::InDoubt).then(|| UNCERTAIN.to_owned()));
     FileView {
         block,
         path: told.path,
@@ -111,6 +116,9 @@ mod tests {
         assert_eq!((views[0].lines.as_str(), views[0].grade), ("all 1", FileGrade::Sure));
         let second = (views[1].path.as_str(), views[1].lines.as_str(), views[1].grade, views[1].cause.as_deref());
         assert_eq!(second, ("src/b.rs", "3–4", FileGrade::InDoubt, Some("make")));
+        let uncertain =
+            "# Files as you know them at message 7\n## `c.rs`: 1 line, in doubt\nfrom line 3:\n```\na\n```\n";
+        assert_eq!(super::views(9, uncertain)[0].cause.as_deref(), Some(UNCERTAIN));
         assert_eq!(name("# What you changed\n- x"), "what was changed, and what else is known");
     }
 }

@@ -1,6 +1,8 @@
 //! Plays recordings into an inspector, request by request.
 
-use contexture::item::Item;
+use std::collections::HashSet;
+
+use contexture::item::{Item, Role};
 use contexture::transcript::Record;
 use contexture_gateway::simulate::played::{Played, PlayedRequest};
 use contexture_gateway::write::StoreError;
@@ -20,8 +22,16 @@ const REQUESTS_PER_EVENT: u64 = 500;
 /// # Errors
 /// A request could not be written.
 pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]) -> Result<usize, StoreError> {
-    let mut playing =
-        Playing { inspector, id, head: Vec::new(), came: Vec::new(), sent: Vec::new(), answered: None, failed: None };
+    let mut playing = Playing {
+        inspector,
+        id,
+        by_harness: texts_of_the_harness(records),
+        head: Vec::new(),
+        came: Vec::new(),
+        sent: Vec::new(),
+        answered: None,
+        failed: None,
+    };
     let count = played.play(id, records, &mut |request| {
         if playing.failed.is_none() {
             playing.failed = playing.note(&request).err();
@@ -37,6 +47,8 @@ pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]
 struct Playing<'a> {
     inspector: &'a Inspector,
     id: &'a str,
+    /// What the agent's program said by itself. A request has it as the user's.
+    by_harness: HashSet<String>,
     /// The block of the instructions.
     head: Vec<u32>,
     /// The blocks of all items that came.
@@ -51,7 +63,7 @@ struct Playing<'a> {
 impl Playing<'_> {
     fn note(&mut self, request: &PlayedRequest<'_>) -> Result<(), StoreError> {
         let archive = self.inspector.archive();
-        let new = request.came[self.came.len()..].iter().map(|(item, tokens)| counted_draft(item, *tokens));
+        let new = request.came[self.came.len()..].iter().map(|(item, tokens)| self.came_draft(item, *tokens));
         let new: Vec<BlockDraft> = new.collect();
         // Usually the answer is what comes next, and is stored with that.
         if let Some((ticket, answer)) = self.answered.take()
@@ -68,6 +80,15 @@ impl Playing<'_> {
         }
         self.answered = Some((ticket, request.answer.clone()));
         Ok(())
+    }
+
+    /// The block of an item as it came.
+    fn came_draft(&self, item: &Item, tokens: u64) -> BlockDraft {
+        let draft = counted_draft(item, tokens);
+        match draft.source == BlockSource::Said && self.by_harness.contains(draft.text.trim()) {
+            true => BlockDraft { source: BlockSource::System, role: "system", ..draft },
+            false => draft,
+        }
     }
 
     /// Writes the blocks that are new in a request. Returns all of it.
@@ -91,6 +112,13 @@ impl Playing<'_> {
         let whole = |list: &[u32]| self.head.iter().chain(list).copied().collect();
         Ok(Lists { came: whole(&self.came), sent: whole(&self.sent) })
     }
+}
+
+/// The texts of a recording that no person said: skills, reminders, files that were attached.
+fn texts_of_the_harness(records: &[Record]) -> HashSet<String> {
+    let messages = records.iter().flat_map(Record::items).filter_map(Item::as_message);
+    let own = messages.filter(|message| matches!(message.role, Role::System | Role::Developer));
+    own.map(|message| message.text().trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
 /// The block of an item that is not sent as it came.

@@ -81,11 +81,16 @@ fn read(inspector: &Inspector, parts: &[&str], query: &Query) -> Result<Option<R
         },
         ["search"] => {
             let words = query.get("q").unwrap_or_default();
-            let before = query.number("before");
-            Some(match words.len() < LEAST_SEARCH {
-                true => refused(StatusCode::BAD_REQUEST, "`q` needs at least two letters"),
-                false => answer::json(&archive.search(words, query.get("conversation"), before, query.limit())?),
-            })
+            let within = query.get("conversation");
+            if words.len() < LEAST_SEARCH {
+                return Ok(Some(refused(StatusCode::BAD_REQUEST, "`q` needs at least two letters")));
+            }
+            if let Some(id) = within
+                && archive.conversation(id)?.is_none()
+            {
+                return Ok(None);
+            }
+            Some(answer::json(&archive.search(words, within, query.number("before"), query.limit())?))
         }
         _ => None,
     })
@@ -264,6 +269,9 @@ fn forget(inspector: &Inspector, id: &str) -> Result<Response<Body>, StoreError>
 /// The parameters that are numbers.
 const NUMBERS: &[&str] = &["from", "limit", "before", "block", "columns"];
 
+/// Those of them that count something, so that none is too few.
+const COUNTS: &[&str] = &["limit", "columns"];
+
 /// The query string of a URL.
 struct Query {
     pairs: HashMap<String, String>,
@@ -281,9 +289,10 @@ impl Query {
 
     /// What is wrong with it, in a sentence.
     fn wrong(&self) -> Option<String> {
-        let is_wrong = |name: &&&str| self.get(name).is_some_and(|value| value.parse::<u64>().is_err());
-        let name = NUMBERS.iter().find(is_wrong)?;
-        let least = if *name == "limit" { ", at least 1" } else { "" };
+        let least = |name: &str| u64::from(COUNTS.contains(&name));
+        let fits = |name: &str, value: &str| value.parse::<u64>().is_ok_and(|number| number >= least(name));
+        let name = NUMBERS.iter().find(|name| self.get(name).is_some_and(|value| !fits(name, value)))?;
+        let least = if least(name) > 0 { ", at least 1" } else { "" };
         Some(format!("`{name}` is a whole number{least}; `{}` is not", self.get(name).unwrap_or_default()))
     }
 
@@ -318,7 +327,9 @@ mod tests {
         let wrong = |query: &str| Query::parse(query).wrong();
         assert_eq!(wrong("limit=5&from=0&q=abc"), None);
         assert_eq!(wrong("limit=abc").as_deref(), Some("`limit` is a whole number, at least 1; `abc` is not"));
-        for query in ["from=-1", "limit=", "before=1.5", "block=0x1", "columns=99999999999999999999999"] {
+        for query in
+            ["from=-1", "limit=", "limit=0", "columns=0", "before=1.5", "block=0x1", "columns=99999999999999999999999"]
+        {
             assert!(wrong(query).is_some(), "{query}");
         }
     }

@@ -3,8 +3,14 @@
 use std::borrow::Cow;
 
 /// How harnesses begin texts that are theirs alone.
-const HARNESS: &[&str] =
-    &["<local-command", "<command-", "Caveat:", "# AGENTS.md instructions for ", "[Request interrupted"];
+const HARNESS: &[&str] = &[
+    "<local-command",
+    "<command-",
+    "Caveat:",
+    "# AGENTS.md instructions for ",
+    "[Request interrupted",
+    "Base directory for this skill: ",
+];
 
 /// What is shown for a message without text.
 const EMPTY: &str = "…";
@@ -107,6 +113,7 @@ mod tests {
         check("<div>what does this do?</div>", Some("<div>what does this do?</div>"));
         check("<a href=\"x_y\">what is this?</a>", Some("<a href=\"x_y\">what is this?</a>"));
         check("<unclosed_element> please", Some("<unclosed_element> please"));
+        check("Base directory for this skill: /x/skills/commit\n\n# Commits", None);
         check("  \n ", None);
         check("…", None);
         check("<", Some("<"));

@@ -1,22 +1,18 @@
 //! `contexture memory forget --containing`: forgets everything that says something.
 
-use contexture::facts::{Edit, Fact, Facts, Place, Remembered};
+use contexture::facts::{Edit, Fact, Facts, Place, Remembered, can_be_looked_for, mentions};
 
 use super::forgotten::forget_elsewhere;
 use super::whose::{Whose, failed, not_changed, now_ms};
 use crate::failure::Failure;
 
-/// The shortest text that is looked for: fewer letters are in too much.
-const LEAST_CHARS: usize = 8;
-
 /// Forgets the facts that contain a text, and the passages that contain or repeat it. Returns how many facts there were.
 pub(super) async fn forget_containing(whose: &Whose, remembered: &Remembered, text: &str) -> Result<usize, Failure> {
-    if text.trim().chars().count() < LEAST_CHARS {
-        return Err(Failure::usage(format!("`{text}` is too short: it would be in too much"))
-            .hint(format!("write at least {LEAST_CHARS} characters")));
+    if !can_be_looked_for(text) {
+        return Err(Failure::usage(format!("`{text}` is in too much to forget all that says it"))
+            .hint("name what it is about: a name, a number, or some words"));
     }
-    let wanted = text.trim().to_lowercase();
-    let has = |fact: &Fact| fact.text.to_lowercase().contains(&wanted) || fact.quote.to_lowercase().contains(&wanted);
+    let has = |fact: &Fact| mentions(&fact.text, text) || mentions(&fact.quote, text);
     let mut count = 0;
     for (place, facts) in whose.all(remembered).await? {
         let ids: Vec<_> = facts.all().filter(|fact| has(fact)).map(|fact| fact.id.clone()).collect();

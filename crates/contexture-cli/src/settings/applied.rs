@@ -101,7 +101,27 @@ impl Config {
         let memory = with_some(memory, self.get(&keys::SKILLS).then(Procedural::new));
         let memory = with_some(memory, self.reminder());
         let memory = with_some(memory, self.get(&keys::TASK_STATE).then(TaskState::new));
-        if self.get(&keys::MEMORY_ENABLED) { with_memory(memory, remembering) } else { memory }
+        if self.get(&keys::MEMORY_ENABLED) { self.with_memory(memory, remembering) } else { memory }
+    }
+
+    /// Adds what is remembered beyond a conversation. What happened and was learned belongs to its project, and is shown in
+    /// no other; what a person told for all projects is shown in all, and only people change it.
+    fn with_memory<Ls>(&self, memory: MemoryConfig<Ls>, remembering: &Remembering) -> MemoryConfig<Ls> {
+        let Remembering { embedder, extraction } = remembering;
+        let learned = || extraction.iter().cloned();
+        let told = || Entity::new().read_only();
+        let entity = || learned().fold(Entity::of_project(), Entity::with_extraction);
+        let observations = || learned().fold(Observations::of_project(), Observations::with_extraction);
+        let episodic = || Episodic::new().with_resource(ResourceKind::project());
+        let recall = || {
+            let recall = SemanticRecall::new().with_resource(ResourceKind::project()).awaited();
+            embedder.iter().cloned().fold(recall, SemanticRecall::sharing_embedder)
+        };
+        let memory = with_some(memory, self.get(&keys::ENTITY).then(told));
+        let memory = with_some(memory, self.get(&keys::ENTITY).then(entity));
+        let memory = with_some(memory, self.get(&keys::OBSERVATIONS).then(observations));
+        let memory = with_some(memory, self.get(&keys::EPISODIC).then(episodic));
+        with_some(memory, self.get(&keys::SEMANTIC_RECALL).then(recall))
     }
 
     /// The layer `reminder`, if the window is to have it or there are reminders.
@@ -124,17 +144,4 @@ impl Config {
         let layer = rules.into_iter().fold(Steering::new(), Steering::pattern);
         Some(if denies { layer.denying_by_default() } else { layer })
     }
-}
-
-/// Adds what is remembered beyond a conversation. What happened and was learned belongs to its project, and is shown in no
-/// other; what a person told for all projects is shown in all, and only people change it.
-fn with_memory<Ls>(memory: MemoryConfig<Ls>, remembering: &Remembering) -> MemoryConfig<Ls> {
-    let Remembering { embedder, extraction } = remembering;
-    let entity = extraction.iter().cloned().fold(Entity::of_project(), Entity::with_extraction);
-    let observations = extraction.iter().cloned().fold(Observations::of_project(), Observations::with_extraction);
-    let episodic = Episodic::new().with_resource(ResourceKind::project());
-    let recall = SemanticRecall::new().with_resource(ResourceKind::project()).awaited();
-    let recall = embedder.iter().cloned().fold(recall, SemanticRecall::sharing_embedder);
-    let memory = memory.with_layer(Entity::new().read_only()).with_layer(entity).with_layer(observations);
-    memory.with_layer(episodic).with_layer(recall)
 }

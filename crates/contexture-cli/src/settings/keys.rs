@@ -209,6 +209,38 @@ keys! {
         example: "false",
     };
 
+    ENTITY: bool = "layers.entity.enabled",
+        "Whether the window has the layer `entity` where `memory.enabled` is set: people, projects and things, and what is known of them.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Value(|| json!(true)),
+        used_by: &[Window, Chat],
+        example: "false",
+    };
+
+    OBSERVATIONS: bool = "layers.observations.enabled",
+        "Whether the window has the layer `observations` where `memory.enabled` is set: what happened in earlier conversations.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Value(|| json!(true)),
+        used_by: &[Window, Chat],
+        example: "false",
+    };
+
+    EPISODIC: bool = "layers.episodic.enabled",
+        "Whether the window has the layer `episodic` where `memory.enabled` is set: what earlier runs were for, and how they ended.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Value(|| json!(true)),
+        used_by: &[Window, Chat],
+        example: "false",
+    };
+
+    SEMANTIC_RECALL: bool = "layers.semantic-recall.enabled",
+        "Whether the window has the layer `semantic-recall` where `memory.enabled` is set: what past conversations say about the newest message.", {
+        kind: ValueKind::Switch,
+        default: Fallback::Value(|| json!(true)),
+        used_by: &[Window, Chat],
+        example: "false",
+    };
+
     REMINDER_TIME: bool = "layers.reminder.time",
         "Whether the window has the layer `reminder`, which tells the date and the time.", {
         kind: ValueKind::Switch,

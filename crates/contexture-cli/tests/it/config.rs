@@ -96,6 +96,10 @@ working-memory.text                not set           default
 layers.instructions.files          true              default
 layers.procedural.skills           true              default
 layers.task-state.enabled          true              default
+layers.entity.enabled              true              default
+layers.observations.enabled        true              default
+layers.episodic.enabled            true              default
+layers.semantic-recall.enabled     true              default
 layers.reminder.time               false             default
 layers.reminder.entry              []                default
 layers.steering.deny_by_default    false             default

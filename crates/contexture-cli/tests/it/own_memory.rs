@@ -347,6 +347,29 @@ fn what_was_forgotten_is_gone_everywhere_and_stays_away() {
 }
 
 #[test]
+fn a_short_name_is_forgotten_as_a_word() {
+    let home = Home::new();
+    let talk = [
+        ("user", "Bo owns the zeppelin service."),
+        ("assistant", "Noted: ask bo about the zeppelin."),
+        ("user", "The bottle is at the bottom of the hangar."),
+    ];
+    home.write(".claude/projects/-app/s1.jsonl", &claude_lines(&home.project("app"), &talk));
+    home.good("app", &["memory", "import"]);
+    home.good("app", &["memory", "add", "Bo prefers tabs"]);
+    home.good("app", &["memory", "add", "The hangar is in Bochum"]);
+    home.good("app", &["memory", "forget", "--containing", "Bo"]);
+    let found = home.good("app", &["memory", "search", "zeppelin bottle bottom hangar tabs"]);
+    assert!(found.contains("bottle") && found.contains("Bochum"), "{found}");
+    assert!(!found.contains("zeppelin") && !found.contains("tabs"), "{found}");
+    let kept = home.kept();
+    assert!(!kept.contains("Bo owns") && !kept.contains("ask bo") && !kept.contains("prefers tabs"));
+    let refused = home.run("app", &["memory", "forget", "--containing", "the"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(home.good("app", &["memory", "search", "hangar"]).contains("Bochum"));
+}
+
+#[test]
 fn any_agent_searches_and_remembers_over_mcp() {
     let home = Home::new();
     all_agents(&home);

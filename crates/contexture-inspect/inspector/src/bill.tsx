@@ -37,8 +37,16 @@ export function Bill({ by, news }: { by: string; news: number }) {
   );
 }
 
+/** How much less was paid: of the dollars where they are known, which count the answers too, as everywhere on the page. */
+function less({ billed, passed_through, dollars }: Pick<BillLine["receipt"], "billed" | "passed_through" | "dollars">): string {
+  const [cost, through] = dollars ?? [billed, passed_through];
+  return through > 0 ? percent(1 - cost / through) : "";
+}
+
 function Table({ lines, by }: { lines: BillLine[]; by: string }) {
   const sum = (pick: (line: BillLine) => number) => lines.reduce((sum, line) => sum + pick(line), 0);
+  const isPriced = lines.length > 0 && lines.every((line) => line.receipt.dollars);
+  const paid: [number, number] | null = isPriced ? [sum((line) => line.receipt.dollars![0]), sum((line) => line.receipt.dollars![1])] : null;
   return (
     <table>
       <caption>What was billed, by {by}</caption>
@@ -75,8 +83,8 @@ function Table({ lines, by }: { lines: BillLine[]; by: string }) {
             <td class="right">{number(receipt.billed)}</td>
             <td class="right">{number(receipt.billed / Math.max(1, receipt.requests))}</td>
             <td class="right">{number(receipt.passed_through)}</td>
-            <td class="right">{receipt.passed_through > 0 && percent(1 - receipt.billed / receipt.passed_through)}</td>
-            <td class="right">{receipt.dollars && dollars(receipt.dollars[0])}</td>
+            <td class="right">{less(receipt)}</td>
+            <td class="right">{receipt.dollars && `${dollars(receipt.dollars[0])} instead of ${dollars(receipt.dollars[1])}`}</td>
             <td><Mark origin={billed(line.simulated > 0)} />{line.unsendable > 0 && <span class="warn"> {number(line.unsendable)} could not have been sent as they came</span>}</td>
             <td class="dearest">
               {dearest.map((dear) => (
@@ -98,8 +106,8 @@ function Table({ lines, by }: { lines: BillLine[]; by: string }) {
           <td class="right">{number(sum((line) => line.receipt.billed))}</td>
           <td class="right">{number(sum((line) => line.receipt.billed) / Math.max(1, sum((line) => line.receipt.requests)))}</td>
           <td class="right">{number(sum((line) => line.receipt.passed_through))}</td>
-          <td class="right">{sum((line) => line.receipt.passed_through) > 0 && percent(1 - sum((line) => line.receipt.billed) / sum((line) => line.receipt.passed_through))}</td>
-          <td class="right">{lines.every((line) => line.receipt.dollars) && lines.length > 0 && dollars(sum((line) => line.receipt.dollars![0]))}</td>
+          <td class="right">{less({ billed: sum((line) => line.receipt.billed), passed_through: sum((line) => line.receipt.passed_through), dollars: paid })}</td>
+          <td class="right">{paid && `${dollars(paid[0])} instead of ${dollars(paid[1])}`}</td>
           <td />
           <td />
         </tr>

@@ -6,7 +6,7 @@ import { titleOf } from "./conversations";
 import { Files } from "./files";
 import { Requests } from "./requests";
 import { go, here, type Route } from "./route";
-import { show } from "./jump";
+import { Jump, show } from "./jump";
 import { COLUMNS, OverviewView } from "./overview";
 import { Answer, Beliefs, Cost, Sentence, Signals, Sum, TakenAway, WindowPicture } from "./story";
 import { number, plural, safe } from "./text";
@@ -197,7 +197,8 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
       <a class="link all" href="#/">← all conversations</a>
       <h2><bdi>{titleOf(conversation)}</bdi></h2>
       <p class="dim">
-        {plural(turns, "turn")}, {plural(requests, "request")}{folds > 0 && `, ${plural(folds, "fold")}`}
+        <Jump to="requests">{plural(turns, "turn")}</Jump>, <Jump to="requests">{plural(requests, "request")}</Jump>
+        {folds > 0 && <>, <Jump to="overview">{plural(folds, "fold")}</Jump></>}
         {(agent || project) && <bdi> · {safe([agent, project].filter(Boolean).join(" · "))}</bdi>}
       </p>
       {billed > 0 && <Sum conversation={conversation} />}

@@ -21,6 +21,7 @@ export function follow(address: string, headers: Record<string, string>, told: T
       } catch {
         // The server is gone for now, or the page is.
       }
+      if (!ended.signal.aborted) told("gone", {});
       if (!ended.signal.aborted) await new Promise((done) => setTimeout(done, PAUSE_MS));
     }
   })();

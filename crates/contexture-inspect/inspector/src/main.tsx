@@ -19,11 +19,14 @@ function App({ data, about: first }: { data: Data; about: About }) {
   const route = useRoute();
   const [about, setAbout] = useState(first);
   const [news, setNews] = useState<News>({ count: 0 });
+  const [isGone, setGone] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const help = useRef<HTMLDialogElement>(null);
   useEffect(
     () =>
       data.follow((event, { conversation, n }) => {
+        setGone(event === "gone");
+        if (event === "gone") return;
         // What is gone is not asked for again.
         if (event === "forgotten" && conversation !== undefined && here().conversation === conversation) go({}, true);
         if (event === "complete") setAbout((about) => ({ ...about, is_live: false }));
@@ -55,8 +58,9 @@ function App({ data, about: first }: { data: Data; about: About }) {
             <i class="mark" aria-hidden="true" /> Contexture
           </a>
           <span class="about dim">
-            {about.is_live && <i class="live" role="img" aria-label="live" />}
+            {about.is_live && !isGone && <i class="live" role="img" aria-label="live" />}
             <bdi>{safe(about.name)}</bdi>
+            <span role="status">{isGone && " has ended"}</span>
           </span>
           {!isOffline && (
             <a class="tab" href={address({ view: "bill" })} aria-current={route.view === "bill" ? "page" : undefined}>Bill</a>

@@ -38,13 +38,14 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
   const chosen = n === undefined ? -1 : columns.findIndex(({ range }) => range[0] <= n && n <= range[1]);
   const handlers = { onClick: open, onMouseMove: (event: MouseEvent) => setPointed(at(event)), onMouseLeave: () => setPointed(undefined) };
   const last = columns.at(-1)!.range[1];
+  const limit = (columns[chosen] ?? columns.at(-1)!).budget;
   const says = pointed ?? (chosen < 0 ? undefined : columns[chosen]);
   return (
     <section class="overview" id="overview" tabIndex={-1} aria-label="The whole conversation">
       <div class="caption">
         <h3>The whole conversation</h3>
         <span class="dim">
-          what was sent, by source{columns.some(({ folds }) => folds > 0) && ", ▼ folds"}{budget !== null && `, line: the budget of ${short(budget)}`}
+          what was sent, by source{columns.some(({ folds }) => folds > 0) && ", ▼ folds"}{limit !== undefined && `, line: the budget, ${short(limit)} here`}
         </span>
         <span class="right dim">request 1 … {last}</span>
       </div>
@@ -54,7 +55,7 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
         </div>
         <svg class="stack" viewBox={`0 0 ${columns.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={spoken(overview)} {...handlers}>
           {drawn?.stacks}
-          {budget !== null && <line class="budget" x1={0} x2={columns.length} y1={HIGH * (1 - budget / top)} y2={HIGH * (1 - budget / top)} />}
+          {budget !== null && <polyline class="budget" points={columns.map((column, place) => budgetAt(column, place, top)).join(" ")} />}
           {chosen >= 0 && <rect class="chosen" x={chosen} width={1} y={0} height={HIGH} />}
         </svg>
         <div class="turns" aria-hidden="true">
@@ -116,6 +117,12 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
 /** Tokens at the upper edge of the picture. */
 function highest({ columns, budget }: Overview): number {
   return Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.06;
+}
+
+/** The budget over one column: it follows how the provider counts tokens, so it is not the same everywhere. */
+function budgetAt({ budget }: Column, place: number, top: number): string {
+  const y = HIGH * (1 - (budget ?? 0) / top);
+  return `${place},${y} ${place + 1},${y}`;
 }
 
 function draw(overview: Overview) {

@@ -11,13 +11,25 @@ function own(): Record<string, string> {
   return { authorization: `Bearer ${token()}` };
 }
 
+/** What is said once the server of the page has ended. */
+const GONE = "The program that served this page has ended. `contexture inspect` shows what it kept.";
+
+/** Asks the server; browsers have only "Failed to fetch" to say when it is gone. */
+async function ask(path: string, how: RequestInit = {}): Promise<Response> {
+  try {
+    return await fetch(base + path, { headers: own(), credentials: "omit", ...how });
+  } catch {
+    throw new Error(GONE);
+  }
+}
+
 async function get<T>(path: string): Promise<T> {
-  return answered(await fetch(base + path, { headers: own(), credentials: "omit" }));
+  return answered(await ask(path));
 }
 
 async function send(method: string, path: string, body?: unknown): Promise<void> {
   const headers = { ...own(), "x-contexture": "1", "content-type": "application/json" };
-  await answered(await fetch(base + path, { method, headers, credentials: "omit", body: JSON.stringify(body) }));
+  await answered(await ask(path, { method, headers, body: JSON.stringify(body) }));
 }
 
 async function answered<T>(response: Response): Promise<T> {
@@ -53,7 +65,7 @@ export const remote: Data = {
   search: (q, conversation, before) => get("search" + query({ q, conversation, before, limit: 50 })),
   canExport: true,
   async exported(id) {
-    const response = await fetch(`${base}${of(id)}/export`, { headers: own(), credentials: "omit" });
+    const response = await ask(`${of(id)}/export`);
     return response.ok ? response.blob() : answered(response);
   },
   pin: (id, block, pinned) => send("POST", `${of(id)}/pins`, { block, pinned }),

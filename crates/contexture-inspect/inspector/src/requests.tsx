@@ -65,25 +65,22 @@ export function Requests({ conversation, n, news, onSelect, onOpen }: Props) {
 }
 
 function Line({ line, scale }: { line: RequestLine; scale: number }) {
-  const { usage, first_byte_ms } = line.record;
+  const { cached_tokens } = line;
+  const { first_byte_ms } = line.record;
   const verdict = line.verdicts[0];
-  const written = usage ? usage.cache_write + usage.cache_write_hour : 0;
   return (
     <div class="request">
       <span class="number">{line.n}</span>
       <Bar line={line} scale={scale} />
-      <span class="tokens">{short(usage ? usage.input + usage.cache_read + written : line.sent_tokens)}</span>
+      <span class="tokens">{short(line.sent_tokens)}</span>
       <span class={verdict ? "under wide" : "under"}>
         {verdict ? (
           <span class={`verdict verdict-${verdict.kind}`}>{safe(verdict.text)}</span>
         ) : !line.is_over ? (
           <span class="waiting">waiting for the answer</span>
         ) : (
-          usage && (
-            <span class="dim">
-              {short(usage.cache_read)} read{written > 0 && `, ${short(written)} written`}
-              {usage.input > 0 && `, ${short(usage.input)} plain`}
-            </span>
+          cached_tokens !== null && (
+            <span class="dim">{short(cached_tokens)} cached, {short(line.sent_tokens - cached_tokens)} not</span>
           )
         )}
       </span>

@@ -19,9 +19,23 @@ export interface Route {
 
 const start: Route = { view: "conversations", tab: "window", form: "sent", bySize: false, by: "conversation", words: "" };
 
+/** A part of an address as it was meant; as it is where that cannot be told. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** A number of an address; none if it is not one. */
+function whole(text: string | null | undefined): number | undefined {
+  return text && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const parts = path.split("/").map(decodeURIComponent);
+  const parts = path.split("/").map(decoded);
   const asked = new URLSearchParams(query);
   const words = asked.get("q") ?? "";
   if (parts[0] === "bill") return { ...start, view: "bill", by: asked.get("by") ?? "conversation" };
@@ -33,11 +47,11 @@ export function parse(hash: string): Route {
     ...start,
     view: "conversation",
     conversation: parts[1],
-    n: parts[2] ? Number(parts[2]) : undefined,
+    n: whole(parts[2]),
     tab: tab === "files" || tab === "tools" ? tab : "window",
     form: form === "came" || form === "before" ? form : "sent",
     bySize: asked.get("order") === "size",
-    block: asked.has("block") ? Number(asked.get("block")) : undefined,
+    block: whole(asked.get("block")),
     path: asked.get("path") ?? undefined,
   };
 }

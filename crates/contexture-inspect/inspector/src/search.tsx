@@ -32,6 +32,7 @@ export function Search({ words, conversation }: { words: string; conversation: s
       <h1>
         Search for “<bdi>{safe(words)}</bdi>”
       </h1>
+      {words.length < 2 && <p class="note">A search needs at least two letters.</p>}
       {error && <p class="note bad">{error}</p>}
       {found && found.hits.length === 0 && <p class="note">No block has these words.</p>}
       <ul class="hits">

@@ -1,10 +1,13 @@
 // One request as a story: a sentence, its window, what the model believes, what was taken away, and what it cost.
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Jump } from "./jump";
 import { Mark, billed } from "./mark";
 import { clock, dollars, duration, gradeNames, kindOf, number, pathParts, percent, plural, safe, short, shortDirectory, sourceNames, sourceOrder } from "./text";
+import { address } from "./route";
 import type { Conversation, FileView, Piece, Story } from "./types";
+import { useAbout } from "./use";
 
 /** Rows of a table that are shown at first. */
 const FEW = 10;
@@ -23,7 +26,7 @@ const isDoubtful = ({ grade }: FileView) => grade === "in_doubt" || grade === "o
 /** Why a request cost what it did, as far as the gateway knows. */
 function because({ line, fold }: Story): string {
   const verdict = line.verdicts.find(({ kind }) => ["expired", "missed", "tools", "system"].includes(kind));
-  if (fold) return fold.reason.split(";")[0]!;
+  if (fold) return `the past was folded (${fold.reason.split(";")[0]!})`;
   return verdict?.text ?? "";
 }
 
@@ -99,7 +102,7 @@ export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
       <div class="caption">
         <h3>This window</h3>
         <span class="dim">in order, to the scale of {budget !== null ? `the budget of ${short(budget)}` : "what was sent"}; orange under a block: file views in doubt</span>
-        <span class="right dim">{plural(blocks, "block")}</span>
+        <span class="right"><Jump to="blocks-part">{plural(blocks, "block")}</Jump></span>
       </div>
       <div class="pieces" aria-hidden="true">
         {pieces.map((piece) => (
@@ -113,31 +116,48 @@ export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
         {shown.map((source) => (
           <li key={source}>
             <i class={`dot dot-${source}`} />
-            {sourceNames[source]} <b>{short(line.sources[source]!)}</b>
+            <Jump onClick={() => onBlock(largestOf(pieces, source)!.block, "sent")}>{sourceNames[source]} <b>{short(line.sources[source]!)}</b></Jump>
           </li>
         ))}
         {free > 0 && budget !== null && <li><i class="dot dot-came" />free <b>{short(free)}</b></li>}
-        {line.cached_tokens !== null && <li><i class="dot dot-cached" />read from the provider’s cache <b>{short(cached)}</b></li>}
+        {line.cached_tokens !== null && (
+          <li><i class="dot dot-cached" /><Jump onClick={() => onForm("before")}>read from the provider’s cache <b>{short(cached)}</b></Jump></li>
+        )}
         {hidden && (
           <li>
-            <i class="dot dot-hidden" />not seen by the model, compacted by the provider <b>{short(hidden.tokens)}</b> <button class="link" onClick={() => onBlock(hidden.block, "sent")}>its summary</button>
+            <i class="dot dot-hidden" /><Jump onClick={() => onBlock(hidden.block, "sent")}>not seen by the model, compacted by the provider <b>{short(hidden.tokens)}</b></Jump>
           </li>
         )}
-        {again > 0 && <li><i class="dot dot-again" />unchanged, but billed again <b>{short(again)}</b></li>}
+        {again > 0 && <li><i class="dot dot-again" /><Jump onClick={() => onForm("before")}>unchanged, but billed again <b>{short(again)}</b></Jump></li>}
         {line.came_tokens > line.sent_tokens && (
           <li>
-            not sent <b>{short(line.came_tokens - line.sent_tokens)}</b> <button class="link" onClick={() => onForm("came")}>what was left out</button>
+            <Jump onClick={() => onForm("came")}>not sent <b>{short(line.came_tokens - line.sent_tokens)}</b></Jump>
           </li>
         )}
       </ul>
-      <p class="dim small">What fills it most: {largest(pieces)}.</p>
+      <p class="dim small">
+        What fills it most:{" "}
+        {largest(pieces).map((piece, at) => (
+          <span key={piece.block}>{at > 0 && ", "}<Jump onClick={() => onBlock(piece.block, "sent")}><bdi>{nameOf(piece)}</bdi> ({short(piece.tokens)})</Jump></span>
+        ))}
+        .
+      </p>
     </section>
   );
 }
 
-function largest(pieces: Piece[]): string {
-  const most = [...pieces].sort((one, other) => other.tokens - one.tokens).slice(0, 3);
-  return most.map((piece) => `${safe(piece.name).slice(0, 60) || sourceNames[piece.source]} (${short(piece.tokens)})`).join(", ");
+function largest(pieces: Piece[]): Piece[] {
+  return [...pieces].sort((one, other) => other.tokens - one.tokens).slice(0, 3);
+}
+
+function largestOf(pieces: Piece[], source: string): Piece | undefined {
+  return largest(pieces.filter((piece) => piece.source === source))[0] ?? pieces[0];
+}
+
+/** What a piece is called in a sentence. */
+function nameOf({ name, source }: Piece): string {
+  const called = source === "file" ? pathParts(name)[0] : name;
+  return [...safe(called)].slice(0, 60).join("") || sourceNames[source]!;
 }
 
 function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: string; isWide: boolean; onOpen: () => void }) {
@@ -212,9 +232,22 @@ const removedNames: Record<string, [string, string]> = {
   other: ["other block", "other blocks"],
 };
 
+/** What a fold cut, the same texts together. */
+function cuts(cut: [string, string, number][]) {
+  const known = new Map<string, { what: string; hash: string; tokens: number; count: number }>();
+  for (const [what, hash, tokens] of cut) {
+    const one = known.get(hash) ?? { what, hash, tokens: 0, count: 0 };
+    known.set(hash, { ...one, tokens: one.tokens + tokens, count: one.count + 1 });
+  }
+  return [...known.values()];
+}
+
 /** What left the window, and how to get it back. */
 export function TakenAway({ story, onBlock, onForm, onFile, onRequest }: StoryProps) {
   const { removed, fold, lost, line } = story;
+  const { kind } = useAbout();
+  // A recording never passed through a gateway, which is what keeps texts for `contexture show`.
+  const isKept = kind === "gateway" || kind === "store";
   const sum = removed.reduce((sum, { tokens }) => sum + tokens, 0);
   return (
     <section class="card" id="taken" tabIndex={-1} aria-label="What was taken away">
@@ -235,9 +268,13 @@ export function TakenAway({ story, onBlock, onForm, onFile, onRequest }: StoryPr
           </tbody>
         </table>
       )}
-      {fold && <p>{safe(because(story))}: {number(fold.before_tokens)} tokens became {number(fold.after_tokens)}.</p>}
-      {fold?.cut.map(([what, hash, tokens]) => (
-        <p key={hash}><span class="tag bad">cut</span> {what === "said" ? "something that was said" : what === "told" ? "something the model said" : "the record of a call"}, {number(tokens)} tokens: <code>contexture show {safe(hash)}</code></p>
+      {fold && <p>{safe(because(story))}: {number(fold.before_tokens)} tokens became {number(fold.after_tokens)}, without instructions and tools.</p>}
+      {fold && cuts(fold.cut).map(({ what, hash, tokens, count }) => (
+        <p key={hash}>
+          <span class="tag bad">cut</span> {count > 1 && `${number(count)} × `}{what === "said" ? "something that was said" : what === "told" ? "something the model said" : "the record of a call"}
+          {tokens > 0 && `, ${plural(tokens, "token")}`}
+          {isKept && <>: <code>contexture show {safe(hash)}</code></>}
+        </p>
       ))}
       {lost && (
         <p>
@@ -247,7 +284,7 @@ export function TakenAway({ story, onBlock, onForm, onFile, onRequest }: StoryPr
       )}
       {line.came_tokens > line.sent_tokens && (
         <p class="dim small">
-          The agent has all of it: reading a file again brings its lines back, and <code>contexture show</code> prints what was cut.{" "}
+          The agent has all of it: reading a file again brings its lines back{isKept && <>, and <code>contexture show</code> prints what was cut</>}.{" "}
           <button class="link" onClick={() => onForm("came")}>Everything that is not in this window</button>.
         </p>
       )}
@@ -310,12 +347,16 @@ export function Signals({ story, onRequest }: StoryProps) {
   );
 }
 
+/** By how much two counts of tokens differ when it is said. */
+const OFF = 0.02;
+
 /** What it cost, with the sum of the conversation. */
-export function Cost({ story, conversation, onRequest }: StoryProps) {
+export function Cost({ story, conversation, onRequest, onForm }: StoryProps) {
   const { line, fold, usual } = story;
   const { usage, bill, context, is_simulated, first_byte_ms, own_us } = line.record;
   const origin = billed(is_simulated);
   const written = usage ? usage.cache_write + usage.cache_write_hour : 0;
+  const counted = usage ? usage.input + usage.cache_read + written : 0;
   const isUnsendable = bill !== null && context !== null && bill.came > context;
   return (
     <section class="card" id="cost" tabIndex={-1} aria-label="What it cost">
@@ -325,22 +366,25 @@ export function Cost({ story, conversation, onRequest }: StoryProps) {
         <table>
           <thead><tr><th scope="col">request {line.n}</th><th scope="col" class="right">tokens</th><th scope="col" class="right">dollars</th><th scope="col">how known</th></tr></thead>
           <tbody>
-            <tr><td>read from the cache</td><td class="right">{number(usage.cache_read)}</td><td /><td><Mark origin={origin} /></td></tr>
-            {written > 0 && <tr><td>written to the cache</td><td class="right">{number(written)}</td><td /><td><Mark origin={origin} /></td></tr>}
-            {usage.input > 0 && <tr><td>neither</td><td class="right">{number(usage.input)}</td><td /><td><Mark origin={origin} /></td></tr>}
-            <tr><td>answered</td><td class="right">{number(usage.output)}</td><td /><td><Mark origin={origin} /></td></tr>
-            <tr class="sum"><td>billed, at the plain input price</td><td class="right">{number(bill.billed)}</td><td class="right">{story.dollars && dollars(story.dollars[0])}</td><td><Mark origin={origin} /></td></tr>
-            <tr><td>the requests around it, usually</td><td class="right">{number(usual)}</td><td /><td><Mark origin={origin} /></td></tr>
+            <tr><td><Jump onClick={() => onForm("before")}>read from the cache</Jump></td><td class="right">{number(usage.cache_read)}</td><td /><td><Mark origin={origin} /></td></tr>
+            {written > 0 && <tr><td><Jump onClick={() => onForm("before")}>written to the cache</Jump></td><td class="right">{number(written)}</td><td /><td><Mark origin={origin} /></td></tr>}
+            {usage.input > 0 && <tr><td><Jump onClick={() => onForm("before")}>neither</Jump></td><td class="right">{number(usage.input)}</td><td /><td><Mark origin={origin} /></td></tr>}
+            <tr><td><Jump to="answer">answered</Jump></td><td class="right">{number(usage.output)}</td><td /><td><Mark origin={origin} /></td></tr>
+            <tr class="sum"><td><ToBill>billed, at the plain input price</ToBill></td><td class="right">{number(bill.billed)}</td><td class="right">{story.dollars && dollars(story.dollars[0])}</td><td><Mark origin={origin} /></td></tr>
+            <tr><td><Jump to="overview">the requests around it, usually</Jump></td><td class="right">{number(usual)}</td><td /><td><Mark origin={origin} /></td></tr>
             <tr>
-              <td>sent as it came ({short(bill.came)})</td>
+              <td><Jump onClick={() => onForm("came")}>sent as it came ({short(bill.came)})</Jump></td>
               <td class="right">{number(bill.passed_through)}</td>
               <td class="right">{story.dollars && dollars(story.dollars[1])}</td>
               <td><Mark origin="estimated" /></td>
             </tr>
-            {fold?.estimated && <tr><td>the fold, as decided</td><td class="right">{number(fold.estimated.cost)}</td><td /><td><Mark origin="estimated" /></td></tr>}
-            {fold?.billed && <tr><td>the fold, as billed</td><td class="right">{number(fold.billed.cost)}</td><td /><td><Mark origin={origin} /></td></tr>}
+            {fold?.estimated && <tr><td><Jump to="taken">the fold, as decided</Jump></td><td class="right">{number(fold.estimated.cost)}</td><td /><td><Mark origin="estimated" /></td></tr>}
+            {fold?.billed && <tr><td><Jump to="taken">the fold, as billed</Jump></td><td class="right">{number(fold.billed.cost)}</td><td /><td><Mark origin={origin} /></td></tr>}
           </tbody>
         </table>
+      )}
+      {usage && Math.abs(counted - line.sent_tokens) > line.sent_tokens * OFF && (
+        <p class="dim small">The provider{is_simulated && " that is simulated"} counts {number(counted)} tokens in this window; by our own count, which the pictures and the budget use, it has {number(line.sent_tokens)}.</p>
       )}
       {isUnsendable && <p class="warn">It could not have been sent as it came: {short(bill.came)} tokens are above the model’s window of {short(context)}.</p>}
       {fold && (
@@ -363,14 +407,21 @@ export function Cost({ story, conversation, onRequest }: StoryProps) {
   );
 }
 
+/** Leads to the bill; an export has only that of its own conversation. */
+function ToBill({ children }: { children: ComponentChildren }) {
+  return useAbout().kind === "export" ? <Jump to="overview">{children}</Jump> : <a href={address({ view: "bill" })}>{children}</a>;
+}
+
 /** The bill of the whole conversation, and what it would have been. */
 export function Sum({ conversation }: { conversation: Conversation }) {
   const { billed: sum, passed_through, dollars: paid, unsendable, requests, simulated } = conversation;
-  const less = passed_through > 0 ? 1 - sum / passed_through : 0;
+  // Of what is shown: dollars count the answers too, tokens at the plain price do not.
+  const [cost, through] = paid ?? [sum, passed_through];
+  const less = through > 0 ? 1 - cost / through : 0;
   return (
     <p class="conversation-sum">
-      The whole conversation cost <b>{paid ? dollars(paid[0]) : `${short(sum)} tokens at the plain price`}</b> <Mark origin={billed(simulated > 0)} />; sent as it came it would have cost{" "}
-      <b>{paid ? dollars(paid[1]) : short(passed_through)}</b> <Mark origin="estimated" />
+      The whole conversation cost <ToBill><b>{paid ? dollars(cost) : `${short(cost)} tokens at the plain price`}</b></ToBill> <Mark origin={billed(simulated > 0)} />; sent as it came it would have cost{" "}
+      <ToBill><b>{paid ? dollars(through) : short(through)}</b></ToBill> <Mark origin="estimated" />
       {Math.abs(less) >= 0.005 && `, so this is ${percent(Math.abs(less))} ${less > 0 ? "less" : "more"}`}.
       {unsendable > 0 && <span class="warn"> {number(unsendable)} of its {plural(requests, "request")} could not have been sent as they came: they are above the model’s window.</span>}
     </p>

@@ -20,7 +20,7 @@ export function ToolsCard({ tools, onBlock, onAll }: { tools: ToolLine[] | undef
   return (
     <section class="card" id="tools" tabIndex={-1} aria-label="Which tool fills the context">
       <h3>Which tool fills the context</h3>
-      <Summary tools={tools} sum={sum} />
+      <Summary tools={tools} sum={sum} onBlock={onBlock} />
       <Table tools={tools.slice(0, 5)} sum={sum} onBlock={onBlock} />
       <button class="link" onClick={onAll}>All {plural(tools.length, "tool")}</button>
     </section>
@@ -36,7 +36,7 @@ export function Tools({ id, total, onBlock }: Props) {
   const sum = tools.value.reduce((sum, tool) => sum + fills(tool), 0);
   return (
     <div class="sheet">
-      <Summary tools={tools.value} sum={sum} />
+      <Summary tools={tools.value} sum={sum} onBlock={onBlock} />
       <Table tools={tools.value} sum={sum} onBlock={onBlock} />
       <p class="dim small">
         Carried is what its calls, outputs and declaration fill of all windows together: their tokens, counted in every request in which they were sent, by our own count.
@@ -45,7 +45,14 @@ export function Tools({ id, total, onBlock }: Props) {
   );
 }
 
-function Summary({ tools, sum }: { tools: ToolLine[]; sum: number }) {
+/** The name of a tool, which leads to its declaration, or else to its largest output. */
+function Name({ tool, onBlock }: { tool: ToolLine; onBlock: Props["onBlock"] }) {
+  const [block, n] = tool.block > 0 ? [tool.block, 1] : (tool.largest ?? [0, 0]);
+  const name = <bdi>{safe(tool.name)}</bdi>;
+  return block > 0 ? <button class="link" onClick={() => onBlock(n, block)}>{name}</button> : name;
+}
+
+function Summary({ tools, sum, onBlock }: { tools: ToolLine[]; sum: number; onBlock: Props["onBlock"] }) {
   const most = tools[0]!;
   const idle = tools.filter((tool) => tool.calls === 0 && tool.tokens > 0);
   const add = (pick: (tool: ToolLine) => number) => idle.reduce((sum, tool) => sum + pick(tool), 0);
@@ -54,7 +61,7 @@ function Summary({ tools, sum }: { tools: ToolLine[]; sum: number }) {
     <p>
       {fills(most) > 0 && (
         <>
-          <b><bdi>{safe(most.name)}</bdi></b> fills the most: {percent(fills(most) / Math.max(1, sum))} of what tools put into the windows, {plural(most.calls, "call")} with {short(most.output_tokens)} tokens of output.{" "}
+          <b><Name tool={most} onBlock={onBlock} /></b> fills the most: {percent(fills(most) / Math.max(1, sum))} of what tools put into the windows, {plural(most.calls, "call")} with {short(most.output_tokens)} tokens of output.{" "}
         </>
       )}
       {idle.length > 0 && (
@@ -85,7 +92,7 @@ function Table({ tools, sum, onBlock }: { tools: ToolLine[]; sum: number; onBloc
       <tbody>
         {tools.map((tool) => (
           <tr key={tool.name} class={tool.calls === 0 ? "idle" : ""}>
-            <td>{tool.block > 0 ? <button class="link" onClick={() => onBlock(1, tool.block)}><bdi>{safe(tool.name)}</bdi></button> : <bdi>{safe(tool.name)}</bdi>}</td>
+            <td><Name tool={tool} onBlock={onBlock} /></td>
             <td class="right">{tool.calls === 0 ? "never" : number(tool.calls)}</td>
             <td class="right">{number(tool.output_tokens)}</td>
             <td class="right">{number(tool.tokens)}</td>

@@ -12,7 +12,7 @@ use super::lists::{Lists, shared};
 
 /// The newest window of a conversation.
 pub struct NewestWindow {
-    /// Its request, and the turn of that.
+    /// Its request, and how many turns there were with it.
     pub n: u64,
     pub turn: u64,
     pub lists: Lists,
@@ -172,7 +172,7 @@ impl NewestWindow {
             let (turns, is_speaking) = self.turns.last().copied().unwrap_or_default();
             self.turns.push(match self.facts.get(id) {
                 Some(fact) if fact.source == BlockSource::Said && fact.is_said && !is_speaking => (turns + 1, true),
-                Some(fact) if fact.source == BlockSource::Said => (turns, is_speaking),
+                Some(fact) if matches!(fact.source, BlockSource::Said | BlockSource::System) => (turns, is_speaking),
                 _ => (turns, false),
             });
         }

@@ -165,7 +165,8 @@ impl Archive {
         write_conversation(&transaction, seen, &line)?;
         transaction.commit()?;
         let ticket = Ticket { conversation: seen.conversation.to_owned(), n: line.n };
-        (last.turn, last.head, last.line) = (line.turn, head, Some(line));
+        // Not the turn of the line, which is at least 1: somebody may speak for the first time later.
+        (last.turn, last.head, last.line) = (last.turns(), head, Some(line));
         // Before anybody else writes: what is held must not be older than what is written.
         self.hold(seen.conversation, last);
         drop(connection);

@@ -22,6 +22,12 @@ async fn an_export_works_without_a_server() {
     let browser = Browser::start(1440, 900).await;
     browser.open(&format!("file://{}", file.display())).await;
     browser.sees(&format!("Request {count}")).await;
+    browser.until("the price", "document.querySelector('#cost')").await;
+    assert_eq!(
+        browser.run("return document.querySelectorAll('[href*=bill]').length").await,
+        0,
+        "it has no bill of others"
+    );
     browser.run("document.getElementById('requests').focus()").await;
     browser.keys(crate::driver::HOME).await;
     browser.sees("Request 1").await;

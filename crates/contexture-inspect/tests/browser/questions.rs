@@ -89,6 +89,48 @@ async fn a_stranger_finds_the_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn figures_beside_each_other_agree() {
+    let server = recorded(&[("parser.jsonl", recording(40))], 9_000).await;
+    let browser = Browser::start(1440, 900).await;
+    at_a_fold(&browser, &server.inspector().url()).await;
+    browser.until("the sentence", "document.querySelector('.sentence')?.innerText.includes('tokens')").await;
+    // The percentage is that of the dollars before it.
+    let sum = read(&browser, ".side .conversation-sum").await;
+    let dollars: Vec<f64> =
+        sum.split('$').skip(1).map(|text| text.split(' ').next().unwrap().parse().unwrap()).collect();
+    let percent: f64 = sum.split("so this is ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((100.0 * (1.0 - dollars[0] / dollars[1]).abs() - percent).abs() < 1.5, "{sum}");
+    // The list and the sentence count the same tokens.
+    let row = read(&browser, "#requests [aria-selected=true] .tokens").await;
+    let sentence = read(&browser, ".sentence").await;
+    assert!(sentence.contains(&format!("sees {row} of ")), "{row}: {sentence}");
+    // What is said of the budget is the same over both pictures.
+    let budget = sentence.split(&format!("sees {row} of ")).nth(1).unwrap().split(' ').next().unwrap();
+    assert!(read(&browser, "#overview").await.contains(&format!("the budget, {budget} here")));
+    assert!(read(&browser, "#window").await.contains(&format!("the budget of {budget}")));
+    // Names in the window lead to their blocks.
+    for words in ["Rewritten", "Model", "part_"] {
+        browser.click("#window .jump", words).await;
+        browser.until("the block", "document.querySelector('.detail .text pre')?.innerText.length > 0").await;
+        browser.keys(crate::driver::ESCAPE).await;
+        browser.until("no block", "!document.querySelector('.detail')").await;
+    }
+    // An address that nobody wrote is no reason for an empty page.
+    let base = browser.address().await;
+    browser.open(&format!("{}#/c/%/x", base.split('#').next().unwrap())).await;
+    browser.sees("there is no such thing here").await;
+    browser.keys("$").await;
+    let bill = read(&browser, "tbody tr").await;
+    assert!(bill.contains(&format!("{percent} %")) && bill.contains(" instead of $"), "{bill}");
+    // A page whose server has ended says so.
+    browser.open(&base).await;
+    browser.until("the sentence", "document.querySelector('.sentence')").await;
+    drop(server);
+    browser.keys("]").await;
+    browser.sees("The program that served this page has ended").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_number_leads_to_what_it_is_made_of() {
     let server = recorded(&[("parser.jsonl", recording(40))], 9_000).await;
     let browser = Browser::start(1440, 900).await;

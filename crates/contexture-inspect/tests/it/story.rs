@@ -1,6 +1,6 @@
 //! What the API tells of a request: views with grades and causes, what was taken away, the answer, and the price.
 
-use contexture::item::{FunctionCall, Item};
+use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::Record;
 use contexture_gateway::simulate::played::Played;
 use contexture_inspect::view::About;
@@ -150,6 +150,8 @@ async fn wrong_parameters_are_refused_with_a_sentence() {
     let (_server, asking) = played(&recording(2), 8_000, None).await;
     for (path, word) in [
         ("conversations?limit=abc", "`limit` is a whole number"),
+        ("conversations?limit=0", "`limit` is a whole number, at least 1"),
+        ("conversations/r1/overview?columns=0", "`columns` is a whole number, at least 1"),
         ("conversations/r1/requests?from=-1", "`from` is a whole number"),
         ("conversations/r1/requests/1/window?form=other", "`form` is sent, came or before"),
         ("conversations/r1/requests/1/window?order=other", "`order` is place or size"),
@@ -163,6 +165,45 @@ async fn wrong_parameters_are_refused_with_a_sentence() {
         assert_eq!(status, 400, "{path}: {text}");
         assert!(text.contains(word), "{path}: {text}");
     }
+    assert_eq!(asking.status("search?q=step&conversation=r1").await.0, 200);
+    assert_eq!(asking.status("search?q=step&conversation=r2").await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_program_of_an_agent_says_is_no_turn_of_a_person() {
+    let said = |text: &str| Record::from(Item::user(text));
+    let own = |text: &str| Record::from(Item::message(Role::System, text));
+    let records = [
+        said("fix the colours"),
+        own("- gstack: a browser for tests"),
+        Record::response("I look.", []),
+        own("1\tpackage color\n2\tfunc mix() {}"),
+        Record::response("I see.", []),
+        said("now the tests"),
+        Record::response("Done.", []),
+    ];
+    let (_server, asking) = played(&records, 8_000, None).await;
+    let turns = asking.get("conversations/r1/turns").await;
+    let said: Vec<&str> =
+        turns["items"].as_array().unwrap().iter().map(|turn| turn["said"].as_str().unwrap()).collect();
+    assert_eq!(said, ["fix the colours", "now the tests"]);
+    let last = asking.get("conversations/r1/requests/3").await;
+    assert!(last["sources"]["system"].as_u64() > Some(0) && last["turn"] == 2, "{last}");
+    // A conversation that begins with a command has the title of what is said first.
+    let records = [
+        Record::from(Item::user("<command-message>log</command-message>\n<command-name>/log</command-name>")),
+        own("Base directory for this skill: /skills/log"),
+        Record::response("It is written.", []),
+        Record::from(Item::user("now the tests")),
+        own("- a reminder"),
+        Record::response("Done.", []),
+    ];
+    let (_server, asking) = played(&records, 8_000, None).await;
+    let turns = asking.get("conversations/r1/turns").await;
+    let turns: Vec<(&Value, &Value)> =
+        turns["items"].as_array().unwrap().iter().map(|turn| (&turn["n"], &turn["said"])).collect();
+    assert_eq!(turns, [(&json!(2), &json!("now the tests"))]);
+    assert_eq!(asking.get("conversations/r1").await["title"], "now the tests");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,9 +19,9 @@ use serde_json::Value;
 
 use super::fact::{Fact, Source, coverage, hashes};
 use super::meaning::{forget_meanings, forget_meanings_in};
+use super::mention::mentions;
 use super::stored::Place;
 use crate::recall::forgotten_mark;
-use contexture_text::block::flat;
 
 const PASSAGES: &str = "semantic-recall";
 const EPISODES: &str = "episodic";
@@ -32,8 +32,6 @@ const MIN_VALUE_CHARS: usize = 3;
 
 /// How many passages are looked at for each fact, at a time.
 const MAX_REPEATED: usize = 256;
-/// The shortest quote or text that shows by itself that a passage repeats a fact.
-const MIN_REPEATED_CHARS: usize = 8;
 /// The share of a fact's words in a sentence that repeats it, and of those beside its value.
 const MOST_WORDS: f64 = 0.7;
 const HALF_WORDS: f64 = 0.5;
@@ -118,12 +116,7 @@ async fn forget_repeated(index: &dyn SearchIndex, scope: &str, gone: &[Fact]) ->
 
 /// Whether a text of a thread tells a fact again.
 pub(super) fn repeats(text: &str, thread: &str, fact: &Fact) -> bool {
-    let whole = flat(text).to_lowercase();
-    let has = |words: &str| {
-        let words = flat(words).to_lowercase();
-        words.chars().count() >= MIN_REPEATED_CHARS && whole.contains(&words)
-    };
-    if has(&fact.quote) || has(fact.text.trim_end_matches(['.', '!'])) {
+    if mentions(text, &fact.quote) || mentions(text, fact.text.trim_end_matches(['.', '!'])) {
         return true;
     }
     let telling = telling(fact);
@@ -254,11 +247,8 @@ fn without_episodes(state: &mut Value, gone: &[Fact]) -> bool {
 /// Whether an episode has the words of a fact: its quote or its text, or in the same conversation its value.
 fn tells(episode: &Value, fact: &Fact) -> bool {
     let texts = [&episode["goal"]].into_iter().chain(episode["failed"].as_array().into_iter().flatten());
-    let told: Vec<String> = texts.filter_map(|text| Some(flat(text.as_str()?).to_lowercase())).collect();
-    let has = |words: &str| {
-        let words = flat(words).to_lowercase();
-        !words.is_empty() && told.iter().any(|text| text.contains(&words))
-    };
+    let told: Vec<&str> = texts.filter_map(Value::as_str).collect();
+    let has = |words: &str| told.iter().any(|text| mentions(text, words));
     let is_there = episode["thread"].as_str().is_some_and(|thread| is_from(fact, thread));
     has(&fact.quote)
         || has(&fact.text)

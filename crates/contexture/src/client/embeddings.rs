@@ -18,6 +18,10 @@ const BATCH: usize = 64;
 /// Of a longer text, so much is sent: most models take no more.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 
+/// A search waits for its vector and has words without it, so a server that is not there is soon given up.
+const RETRY: RetryPolicy =
+    RetryPolicy { max_retries: 2, first_wait: Duration::from_millis(200), max_wait: Duration::from_secs(60) };
+
 /// A client of an endpoint `…/embeddings`; cheap to clone.
 ///
 /// ```no_run
@@ -50,7 +54,7 @@ impl Embeddings {
             headers.insert(HeaderName::from_static("authorization"), value);
         }
         let (connect, idle) = (Duration::from_secs(10), Duration::from_secs(60));
-        let sender = Sender::new(url, headers, key, RetryPolicy::default(), connect, idle)?;
+        let sender = Sender::new(url, headers, key, RETRY, connect, idle)?;
         Ok(Self { model: model.into(), sender })
     }
 

@@ -20,7 +20,10 @@ fn said(place: &Path, provider: &Provider, text: &str) {
 
 /// Whether the last request offered a tool of a layer.
 fn has_tool(provider: &Provider, layer: &str) -> bool {
-    provider.received().last().is_some_and(|body| body["tools"].to_string().contains(layer))
+    let name = |tool: &Value| tool["function"]["name"].as_str().unwrap_or_default().to_owned();
+    let tools =
+        |body: &Value| body["tools"].as_array().is_some_and(|all| all.iter().any(|tool| name(tool).starts_with(layer)));
+    provider.received().last().is_some_and(tools)
 }
 
 #[test]
@@ -42,6 +45,14 @@ fn a_layer_that_is_switched_off_is_not_there() {
     configure(place.path(), "[layers.task-state]\nenabled = false\n");
     said(place.path(), &provider, "hello");
     assert!(!has_tool(&provider, "task-state"));
+    let remembering = ["entity", "observations", "episodic", "semantic-recall"];
+    for off in remembering {
+        configure(place.path(), &format!("{ENABLED}[layers.{off}]\nenabled = false\n"));
+        said(place.path(), &provider, "hello");
+        let there: Vec<&str> = remembering.into_iter().filter(|layer| has_tool(&provider, layer)).collect();
+        let expected: Vec<&str> = remembering.into_iter().filter(|layer| *layer != off).collect();
+        assert_eq!(there, expected);
+    }
     std::fs::write(place.path().join("project/AGENTS.md"), "Write haikus.\n").expect("a file");
     for (files, is_told) in [("true", true), ("false", false)] {
         configure(place.path(), &format!("[layers.instructions]\nfiles = {files}\n"));
