@@ -249,6 +249,11 @@ impl Agent {
         known.unwrap_or_else(|| Self { name: name.to_owned(), command: name.to_owned(), ..Self::default() })
     }
 
+    /// Whether it is one of the table.
+    pub(super) fn is_known(&self) -> bool {
+        !self.trial.arguments.is_empty()
+    }
+
     /// Whether anything points it at the gateway.
     pub(super) fn is_pointed(&self) -> bool {
         !self.set.is_empty() || !self.arguments.is_empty()
