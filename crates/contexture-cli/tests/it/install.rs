@@ -247,6 +247,33 @@ fn what_a_user_changed_since_stays() {
 }
 
 #[test]
+fn an_address_of_the_user_s_own_becomes_where_the_gateway_sends_requests() {
+    // The user's directory is where the command runs, and its settings are no project's.
+    let before = "openai_base_url = \"https://mine.example/v1\"\n";
+    let home = Home::new(&[(".codex/config.toml", before)], Some(SYSTEMCTL));
+    let output = home.install("codex");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(told.contains("- openai_base_url = https://mine.example/v1\n+ openai_base_url = http://127"), "{told}");
+    let record = fs::read_to_string(home.path(".local/state/contexture/installed/codex.json")).unwrap();
+    assert!(record.contains("\"openai\": \"https://mine.example/v1\""), "{record}");
+    assert!(home.contexture(&["uninstall", "codex"]).status.success());
+    assert_eq!(fs::read_to_string(home.path(".codex/config.toml")).unwrap(), before);
+    // One of a project is refused as before.
+    let project = home.path("project/.codex");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("config.toml"), before).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .args(["run", "codex"])
+        .current_dir(home.path("project"))
+        .env_clear()
+        .env("HOME", home.directory.path())
+        .output()
+        .unwrap();
+    assert!(text(&output.stderr).contains("which some versions use and others ignore"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn tables_that_were_made_are_gone_with_what_was_installed() {
     let file = ".claude/settings.json";
     let changes: [(&str, fn(&str) -> String, &str); 4] = [
