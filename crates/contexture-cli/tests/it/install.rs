@@ -276,7 +276,8 @@ fn an_address_of_the_user_s_own_becomes_where_the_gateway_sends_requests() {
 #[test]
 fn tables_that_were_made_are_gone_with_what_was_installed() {
     let file = ".claude/settings.json";
-    let changes: [(&str, fn(&str) -> String, &str); 4] = [
+    type Change = fn(&str) -> String;
+    let changes: [(&str, Change, &str); 4] = [
         ("{}", |text| text.replacen('{', "{\"theme\": 1, ", 1), r#"{"theme": 1}"#),
         (r#"{"env": {}}"#, |text| text.replacen('{', "{\"theme\": 1, ", 1), r#"{"env": {}, "theme": 1}"#),
         ("{}", |text| text.replacen("\"env\": {", "\"env\": {\"MINE\": \"1\", ", 1), r#"{"env": {"MINE": "1"}}"#),

@@ -329,13 +329,14 @@ impl ConversationIndex {
     /// whether all of it could be read.
     fn read_candidates(&self, store: &dyn Store, key: ConversationKey, ends: &[Digest]) -> bool {
         let Ok(candidates) = store.candidates(key, ends, NEWEST) else { return false };
-        let is_missing = |(id, version): &(String, u64)| {
-            let held = self.lock().get(id);
-            held.is_none_or(|held| is_outdated(&held, *version))
-        };
-        // All are tried, even if one cannot be read.
-        let read = candidates.iter().filter(|found| is_missing(found)).map(|(id, _)| self.reread(store, id));
-        read.fold(true, |all, is_read| all && is_read)
+        let mut is_read = true;
+        for (id, version) in candidates {
+            let held = self.lock().get(&id);
+            if held.is_none_or(|held| is_outdated(&held, version)) {
+                is_read &= self.reread(store, &id);
+            }
+        }
+        is_read
     }
 
     /// Replaces a conversation in memory by what the store has. Returns whether the store could be read.
