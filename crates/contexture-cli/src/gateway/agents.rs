@@ -249,6 +249,11 @@ impl Agent {
         known.unwrap_or_else(|| Self { name: name.to_owned(), command: name.to_owned(), ..Self::default() })
     }
 
+    /// Whether it is one of the table.
+    pub(super) fn is_known(&self) -> bool {
+        !self.trial.arguments.is_empty()
+    }
+
     /// Whether anything points it at the gateway.
     pub(super) fn is_pointed(&self) -> bool {
         !self.set.is_empty() || !self.arguments.is_empty()
@@ -356,7 +361,11 @@ impl Agent {
     /// # Errors
     /// It is not known, or has no settings for that.
     pub(super) fn installed_by(&self) -> Result<&Install, Failure> {
-        self.check_pointed()?;
+        self.check_pointed().map_err(|failure| {
+            let installable = known().into_iter().filter(|agent| agent.installed_by().is_ok());
+            let names: Vec<String> = installable.map(|agent| agent.name).collect();
+            failure.hint(format!("those that can be installed are {}", names.join(", ")))
+        })?;
         let run = || format!("start it with `contexture run {}`", self.name);
         match &self.install {
             Some(Install { cannot: Some(why), .. }) => {

@@ -42,6 +42,9 @@ pub(super) struct Source {
     /// In which directories above the working directory a file with a relative name counts.
     #[serde(default)]
     reach: Reach,
+    /// The user's own file, which is none of a project even if that is in the user's directory.
+    #[serde(default)]
+    except: Option<String>,
     /// A word that no file beneath `file`, which is a directory then, may have.
     #[serde(default)]
     word: Option<String>,
@@ -111,7 +114,11 @@ impl Source {
     /// The files that count, in the order in which they do.
     fn paths(&self, around: &Surroundings<'_>) -> Vec<PathBuf> {
         match &self.file {
-            Some(file) => paths_of(file, self.reach, around),
+            Some(file) => {
+                let own = self.except.as_ref().and_then(|own| fs::canonicalize(path_of(own, around)?).ok());
+                let is_own = |path: &PathBuf| own.is_some() && fs::canonicalize(path).ok() == own;
+                paths_of(file, self.reach, around).into_iter().filter(|path| !is_own(path)).collect()
+            }
             None => nearest(&self.nearest, around).into_iter().collect(),
         }
     }

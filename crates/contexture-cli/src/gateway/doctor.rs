@@ -22,8 +22,8 @@ const ENOUGH: Duration = Duration::from_secs(10);
 /// Check that an agent's requests reach the gateway
 ///
 /// The agent is started with one question and a local provider that always responds with one word. Nothing is sent
-/// to the real provider, and nothing is billed. It fails unless a request to a model was seen and answered; what the
-/// agent said is printed.
+/// to the real provider, and nothing is billed. It fails unless a request to a model was seen and answered, and unless it
+/// had a key or a login where the provider wants one; what the agent said is printed.
 #[derive(Args)]
 pub struct Doctor {
     /// A variable for the agent, as in `run`
@@ -48,6 +48,8 @@ struct Seen {
     words: String,
     /// How many requests to a model were answered.
     answered: usize,
+    /// Whether they had no key or login, although their provider wants one.
+    lacks_key: bool,
     /// How many requests came without the gateway's key.
     refused: u64,
     records: Vec<RequestRecord>,
@@ -68,6 +70,10 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
         io::stderr().write_all(said(&agent, &seen).as_bytes())?;
         return Err(unseen(&agent, &seen));
     }
+    if seen.lacks_key {
+        io::stderr().write_all(said(&agent, &seen).as_bytes())?;
+        return Err(keyless(&agent, &seen));
+    }
     let mut text = format!("`{}` reaches the gateway ({})\n", agent.name, seen.ended);
     for record in &seen.records {
         let format = record.format.map_or("another format", |format| format.name());
@@ -84,6 +90,13 @@ fn said(agent: &Agent, seen: &Seen) -> String {
         true => format!("`{}` said nothing\n", agent.name),
         false => format!("`{}` said:\n{}", agent.name, seen.words),
     }
+}
+
+/// The route is proved, but nobody would answer on it.
+fn keyless(agent: &Agent, seen: &Seen) -> Failure {
+    let (name, ended) = (&agent.name, &seen.ended);
+    let told = format!("`{name}` reaches the gateway, but without a key or a login, so its provider will refuse it");
+    Failure::work(format!("{told} ({ended})")).hint(format!("log `{name}` in, or set its key, and try again"))
 }
 
 /// Why the route is not proved, with what to look at.
@@ -149,7 +162,9 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
     let key = gateway.url();
     let key = key.rsplit('/').next().unwrap_or_default();
     let words = words.replace(key, "(key)");
-    Ok(Seen { ended, words, answered: answerer.answered(), refused, records: gateway.stop().await })
+    // Another provider than the usual one may want none.
+    let lacks_key = agent.is_known() && destination.upstreams == Upstreams::default() && !answerer.has_seen_key();
+    Ok(Seen { ended, words, answered: answerer.answered(), lacks_key, refused, records: gateway.stop().await })
 }
 
 /// Waits for an agent, for a limited time; some never end by themselves.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use contexture_gateway::AccessKey;
+use contexture_gateway::{AccessKey, Upstreams};
+use serde_json::{Value, json};
 
 use super::agents::{Agent, Install as InstallRow};
 use super::configured::{Surroundings, Syntax, path_of};
@@ -83,12 +84,8 @@ pub fn install(command: &Install) -> Result<(), Failure> {
     }
     let home = environment::variable("HOME").or_else(|| environment::variable("USERPROFILE")).unwrap_or_default();
     let around = Surroundings { variable: &environment::variable, directory: Path::new(&home), arguments: &[] };
-    if let Some(name) = row.otherwise(&around)? {
-        return Err(Failure::work(format!("`{}` cannot be installed: {name} is set", agent.name))
-            .hint(format!("start it with `contexture run {}`", agent.name)));
-    }
     let config = command.config.load(settings::Command::Serve, Path::new(&home))?;
-    let upstreams = agent.destination(flags::upstreams(&config), &around)?.upstreams;
+    let upstreams = destination(&agent, row, flags::upstreams(&config), &around)?;
     let address = format!("127.0.0.1:{}", port(command.port)?);
     let key = AccessKey::fresh("own");
     let changed = changed(&agent, row, &around, &address, &key)?;
@@ -118,13 +115,28 @@ pub fn uninstall(command: &Uninstall) -> Result<(), Failure> {
         let failure = Failure::work(format!("`{}` is not installed", command.agent));
         let names: Vec<String> = Record::all().into_iter().map(|record| record.agent).collect();
         return Err(failure.hint(match names.is_empty() {
-            true => "nothing is; `contexture install claude` would".to_owned(),
+            true => "no agent is; `contexture install AGENT` installs one".to_owned(),
             false => format!("installed are {}", names.join(", ")),
         }));
     };
     let service = Service::new(&record.agent, environment::variable)?;
     let told = undo(&record, &service)?;
     Ok(io::stdout().write_all(told.as_bytes())?)
+}
+
+/// Where the gateway sends requests: what the agent uses now.
+fn destination(
+    agent: &Agent,
+    row: &InstallRow,
+    usual: Upstreams,
+    around: &Surroundings<'_>,
+) -> Result<Upstreams, Failure> {
+    let hint = format!("correct it, or start the agent with `contexture run {}`", agent.name);
+    if let Some(name) = row.otherwise(around).map_err(|failure| failure.hint(&hint))? {
+        let failure = Failure::work(format!("`{}` cannot be installed: {name} is set", agent.name));
+        return Err(failure.hint(format!("start it with `contexture run {}`", agent.name)));
+    }
+    agent.destination(usual, around).map(|found| found.upstreams).map_err(|failure| failure.hint(hint))
 }
 
 /// A free port, or the one that was asked for.
@@ -229,7 +241,8 @@ fn plan(agent: &Agent, record: &Record, files: &[(PathBuf, String)]) -> Result<S
     }
     told.push_str(&format!("\n{} will be made, with the gateway's key\n", record.keys()?.display()));
     for (path, text) in files {
-        told.push_str(&format!("\n{} will be made:\n", path.display()));
+        let ending = if text.is_empty() { ", empty" } else { ":" };
+        told.push_str(&format!("\n{} will be made{ending}\n", path.display()));
         told.extend(text.lines().map(|line| format!("+ {}\n", written_out(&crate::failure::without_passwords(line)))));
     }
     Ok(told + "\n")
@@ -346,6 +359,7 @@ fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
     };
     let mut text = String::from_utf8(now).map_err(|_| fail("it is no text".to_owned()))?;
     let syntax = Syntax::of(&settings.path);
+    let earlier = fs::read_to_string(record.copy()?).ok().and_then(|text| edit::read(syntax, &text).ok());
     for ChangedSetting { key, value, before } in &settings.set {
         let found = edit::read(syntax, &text).map_err(fail)?;
         // What the user has set to something else is the user's.
@@ -354,9 +368,21 @@ fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
         }
         text = match before {
             Some(before) => edit::with(syntax, &text, &Setting { key: key.clone(), value: before.clone() }),
-            None => edit::without(syntax, &text, key),
+            None => without_made(syntax, &text, key, earlier.as_ref()),
         }
         .map_err(fail)?;
     }
     Ok(text)
+}
+
+/// A text without a setting, and without the tables that were made for it, unless they hold something else by now: an
+/// agent may refuse an empty one.
+fn without_made(syntax: Syntax, text: &str, key: &[String], earlier: Option<&Value>) -> Result<String, String> {
+    let text = edit::without(syntax, text, key)?;
+    let Some((_, table @ [_, ..])) = key.split_last() else { return Ok(text) };
+    let is_empty = edit::found(&edit::read(syntax, &text)?, table).is_some_and(|found| *found == json!({}));
+    match earlier.is_some_and(|earlier| edit::found(earlier, table).is_some()) || !is_empty {
+        true => Ok(text),
+        false => without_made(syntax, &text, table, earlier),
+    }
 }

@@ -29,11 +29,15 @@ fn an_agent_that_asks_three_questions() {
         println!("it only listed the models");
         std::process::exit(0);
     }
+    let login = match env::var("TEST_AGENT_LOGGED_OUT") {
+        Ok(_) => "",
+        Err(_) => "authorization: Bearer sk-agent-secret\r\n",
+    };
     for question in 0..3 {
         let body = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"question {question}"}}]}}"#);
         let mut stream = TcpStream::connect(host).unwrap();
         let head = format!(
-            "POST /{path}/chat/completions HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Bearer sk-agent-secret\r\ncontent-length: {}\r\n\r\n",
+            "POST /{path}/chat/completions HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{login}content-length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all((head + &body).as_bytes()).unwrap();
@@ -334,6 +338,40 @@ fn the_doctor_sees_an_agent_that_does() {
     let told = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(told.matches("OpenAI chat completions, model gpt-5, status 200").count(), 3, "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_is_not_content_with_requests_that_a_provider_will_refuse() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    // In place of an agent of the table, which needs no login to send requests.
+    let (script, test) = (home.path().join("gptme"), env::current_exe().unwrap());
+    let arguments = AGENT.join(" ");
+    let text_of = format!("#!/bin/sh\n{ADDRESS}=$OPENAI_BASE_URL exec '{}' {arguments}\n", test.display());
+    std::fs::write(&script, text_of).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let doctor = |variables: &[(&str, &str)]| {
+        Command::new(env!("CARGO_BIN_EXE_contexture"))
+            .args(["doctor", "gptme"])
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", home.path().display()))
+            .envs(variables.iter().copied())
+            .current_dir(home.path())
+            .output()
+            .unwrap()
+    };
+    let output = doctor(&[("TEST_AGENT_LOGGED_OUT", "1")]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}{}", text(&output.stdout));
+    assert!(told.contains("error: `gptme` reaches the gateway, but without a key or a login"), "{told}");
+    assert!(told.contains("`gptme` said:\n  ") && told.contains("\nhint: log `gptme` in"), "{told}");
+    let output = doctor(&[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // A provider of one's own may want no key.
+    let output = doctor(&[("TEST_AGENT_LOGGED_OUT", "1"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]

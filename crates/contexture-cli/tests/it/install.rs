@@ -84,7 +84,7 @@ impl Home {
 }
 
 /// The settings of agents that can be installed: before, and words that are in them afterwards.
-const SETTINGS: [(&str, &str, &str, &[&str]); 6] = [
+const SETTINGS: [(&str, &str, &str, &[&str]); 7] = [
     (
         "claude",
         ".claude/settings.json",
@@ -119,6 +119,12 @@ const SETTINGS: [(&str, &str, &str, &[&str]); 6] = [
         ".config/mini-swe-agent/.env",
         "MSWEA_MODEL_NAME='x'\n",
         &["OPENAI_API_BASE='http://127.0.0.1:", "MSWEA_MODEL_NAME='x'\n"],
+    ),
+    (
+        "grok",
+        ".grok/user-settings.json",
+        "{\n  \"apiKey\": \"x\"\n}",
+        &["\"baseURL\": \"http://127.0.0.1:", "  \"apiKey\": \"x\",\n"],
     ),
     ("pi", ".pi/agent/models.json", "{\n\t\"providers\": {}\n}", &["\"baseUrl\": \"http://127.0.0.1:"]),
 ];
@@ -206,6 +212,7 @@ fn settings_that_cannot_be_read_are_left_alone() {
         let shown = String::from_utf8_lossy(content);
         assert!(matches!(output.status.code(), Some(1 | 2)), "{agent} {shown}: {told}");
         assert!(told.starts_with("error: ") && told.contains("\nhint: "), "{agent} {shown}: {told}");
+        assert!(!told.contains("--upstream"), "`install` has no such flag: {told}");
         assert!(told.contains(file) || told.contains("ANTHROPIC_BASE_URL"), "{agent} {shown}: {told}");
         assert_eq!(home.files(), untouched, "{agent} {shown}");
     }
@@ -237,6 +244,58 @@ fn what_a_user_changed_since_stays() {
     assert_eq!(json(&fs::read_to_string(&file).unwrap()), json(&expected));
     let copy = home.path(".local/state/contexture/installed/claude.before");
     assert_eq!(fs::read_to_string(copy).unwrap(), before, "how it was is kept");
+}
+
+#[test]
+fn an_address_of_the_user_s_own_becomes_where_the_gateway_sends_requests() {
+    // The user's directory is where the command runs, and its settings are no project's.
+    let before = "openai_base_url = \"https://mine.example/v1\"\n";
+    let home = Home::new(&[(".codex/config.toml", before)], Some(SYSTEMCTL));
+    let output = home.install("codex");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    assert!(told.contains("- openai_base_url = https://mine.example/v1\n+ openai_base_url = http://127"), "{told}");
+    let record = fs::read_to_string(home.path(".local/state/contexture/installed/codex.json")).unwrap();
+    assert!(record.contains("\"openai\": \"https://mine.example/v1\""), "{record}");
+    assert!(home.contexture(&["uninstall", "codex"]).status.success());
+    assert_eq!(fs::read_to_string(home.path(".codex/config.toml")).unwrap(), before);
+    // One of a project is refused as before.
+    let project = home.path("project/.codex");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("config.toml"), before).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
+        .args(["run", "codex"])
+        .current_dir(home.path("project"))
+        .env_clear()
+        .env("HOME", home.directory.path())
+        .output()
+        .unwrap();
+    assert!(text(&output.stderr).contains("which some versions use and others ignore"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn tables_that_were_made_are_gone_with_what_was_installed() {
+    let file = ".claude/settings.json";
+    type Change = fn(&str) -> String;
+    let changes: [(&str, Change, &str); 4] = [
+        ("{}", |text| text.replacen('{', "{\"theme\": 1, ", 1), r#"{"theme": 1}"#),
+        (r#"{"env": {}}"#, |text| text.replacen('{', "{\"theme\": 1, ", 1), r#"{"env": {}, "theme": 1}"#),
+        ("{}", |text| text.replacen("\"env\": {", "\"env\": {\"MINE\": \"1\", ", 1), r#"{"env": {"MINE": "1"}}"#),
+        ("{}", |text| text.replace("status --line", "mine"), r#"{"statusLine": {"command": "(ours)"}}"#),
+    ];
+    for (before, change, expected) in changes {
+        let home = Home::new(&[(file, before)], Some(SYSTEMCTL));
+        assert!(home.install("claude").status.success());
+        let changed = change(&fs::read_to_string(home.path(file)).unwrap());
+        fs::write(home.path(file), &changed).unwrap();
+        let output = home.contexture(&["uninstall", "claude"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let mut left: serde_json::Value = serde_json::from_str(&fs::read_to_string(home.path(file)).unwrap()).unwrap();
+        if let Some(command) = left.pointer_mut("/statusLine/command") {
+            *command = "(ours)".into();
+        }
+        assert_eq!(left, serde_json::from_str::<serde_json::Value>(expected).unwrap(), "{changed}");
+    }
 }
 
 #[test]
@@ -298,7 +357,8 @@ fn agents_without_such_settings_are_said_to_have_none() {
         assert!(told.contains(&format!("hint: start it with `contexture run {agent}`")), "{told}");
     }
     let output = home.install("unheard-of");
-    assert!(text(&output.stderr).contains("is no agent that is known"), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(told.contains("is no agent that is known") && !told.contains("--set"), "{told}");
     let bedrock = r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"1"}}"#;
     let home = Home::new(&[(".claude/settings.json", bedrock)], Some(SYSTEMCTL));
     assert!(text(&home.install("claude").stderr).contains("CLAUDE_CODE_USE_BEDROCK"));

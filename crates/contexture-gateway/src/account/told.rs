@@ -12,6 +12,9 @@ use super::signals::SignalCounts;
 /// Most requests that are named because they could not be written.
 const MOST_NAMED: usize = 10;
 
+/// Most folds that have a line of their own.
+const MOST_FOLDS: usize = 100;
+
 /// A line of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToldLine {
@@ -193,15 +196,16 @@ impl Receipt {
     fn folds_told(&self, is_watching: bool) -> Vec<ToldLine> {
         let subject = if is_watching { "would fold" } else { "folded" };
         let mut lines: Vec<ToldLine> = Vec::new();
-        for fold in &self.folds {
+        for fold in self.folds.iter().take(MOST_FOLDS) {
             let (before, after) = (thousands(fold.before_tokens), thousands(fold.after_tokens));
             lines.push(ToldLine::new(subject, format!("{before} tokens to {after}: {}", fold.reason)));
         }
         if self.folds.is_empty() {
             lines.push(ToldLine::new(subject, "nothing"));
         }
-        if self.more_folds > 0 {
-            lines.push(ToldLine::new(subject, format!("{} more times", self.more_folds)));
+        let more = self.folds.len().saturating_sub(MOST_FOLDS) + self.more_folds;
+        if more > 0 {
+            lines.push(ToldLine::new(subject, format!("{more} more times")));
         }
         if !self.decided.is_empty() {
             lines.push(ToldLine::new("also", reasons(&self.decided)));

@@ -21,6 +21,8 @@ pub struct StoredMark {
     in_store: Mutex<InStore>,
     /// Whether a write was refused because another gateway went on with the conversation.
     is_overtaken: AtomicBool,
+    /// Whether the conversation was begun while the store could not be read, which may have it under another id.
+    is_unsearched: AtomicBool,
     number: u64,
 }
 
@@ -29,8 +31,12 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Default for StoredMark {
     fn default() -> Self {
-        let (in_store, is_overtaken) = (Mutex::default(), AtomicBool::new(false));
-        Self { in_store, is_overtaken, number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        Self {
+            in_store: Mutex::default(),
+            is_overtaken: AtomicBool::new(false),
+            is_unsearched: AtomicBool::new(false),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+        }
     }
 }
 
@@ -62,6 +68,16 @@ impl StoredMark {
     /// Whether another gateway went on with the conversation before a write of this one.
     pub fn is_overtaken(&self) -> bool {
         self.is_overtaken.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the store could be searched for the conversation. Until then nothing of it is written.
+    pub fn note_searched(&self, is_searched: bool) {
+        self.is_unsearched.store(!is_searched, Ordering::Relaxed);
+    }
+
+    /// Whether the conversation was begun while the store could not be read.
+    pub fn is_unsearched(&self) -> bool {
+        self.is_unsearched.load(Ordering::Relaxed)
     }
 
     /// Notes what is in the store after a write.

@@ -454,11 +454,8 @@ impl Decider {
             return Ok(keeping.kept());
         }
         match self.keeper.wait(&keeping, conversation, until) {
-            Err(StoreError::Conflict) => {
-                // What the other gateway has sent is in the store, and is read from there.
-                self.index.forget(conversation.id());
-                Err(PassReason::Overtaken)
-            }
+            // What the other gateway has sent is in the store, and is read from there as soon as that is possible.
+            Err(StoreError::Conflict) => Err(PassReason::Overtaken),
             _ => Ok(keeping.kept()),
         }
     }

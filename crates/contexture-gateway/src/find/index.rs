@@ -94,11 +94,13 @@ impl ConversationIndex {
         let mut arriving = ArrivingMessages::new(request, messages, &self.hashing);
         let session = scope.session.clone();
         let (key, scope) = (self.key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
-        let mut best = self.best_of_all(key, scope, &mut arriving)?;
+        let (mut best, is_searched) = self.best_of_all(key, scope, &mut arriving)?;
         let known = arriving.known()?;
         let (conversation, rewritten, rewrites) = loop {
             let Some(Best { conversation, shared, generation, relation, .. }) = best else {
-                break (self.begin(key, (scope, &session), request, known), Vec::new(), 0);
+                let begun = self.begin(key, (scope, &session), request, known);
+                begun.state().stored().mark().note_searched(is_searched);
+                break (begun, Vec::new(), 0);
             };
             let mut state = conversation.state();
             if state.seen().generation() != generation {
@@ -121,6 +123,7 @@ impl ConversationIndex {
                 }
                 Relation::BranchesOff => {
                     let begun = state.branch(shared, known);
+                    begun.stored().mark().note_searched(is_searched);
                     drop(state);
                     break (self.branch(&conversation, scope, begun), vec![shared], 0);
                 }
@@ -191,37 +194,64 @@ impl ConversationIndex {
     pub fn look(&self, request: &Request<'_>, scope: &RequestScope) -> Result<Option<Arc<Plan>>, WireError> {
         let mut arriving = ArrivingMessages::new(request, request.messages().len(), &self.hashing);
         let (key, scope) = (self.key_of(request, &scope.owner, &mut arriving)?, raw_digest(scope.session.as_bytes()));
-        let best = self.best_of_all(key, scope, &mut arriving)?;
+        let (best, _) = self.best_of_all(key, scope, &mut arriving)?;
         Ok(best.map(|best| {
             let messages = if best.relation == Relation::Rewrites { arriving.len() } else { best.shared };
             best.conversation.state().decisions().plan_for(messages)
         }))
     }
 
-    /// The conversation that shares the most messages with a request, in memory or in the store.
+    /// The conversation that shares the most messages with a request, in memory or in the store, and whether the store
+    /// could be searched if that was necessary.
     fn best_of_all(
         &self,
         key: ConversationKey,
         scope: Digest,
         arriving: &mut ArrivingMessages<'_, '_>,
-    ) -> Result<Option<Best>, WireError> {
-        let Some(store) = &self.store else { return self.best(key, scope, arriving) };
-        let mut is_searched = false;
+    ) -> Result<(Option<Best>, bool), WireError> {
+        let Some(store) = &self.store else { return Ok((self.best(key, scope, arriving)?, true)) };
+        let mut searched = None;
         for _ in 0..MOST_READS {
-            let best = self.best(key, scope, arriving)?;
-            match best.filter(|best| best.relation != Relation::BranchesOff) {
+            let best = self.best(key, scope, arriving)?.filter(|best| best.relation != Relation::BranchesOff);
+            let is_unsearched = best.as_ref().is_some_and(|best| is_unsearched(&best.conversation));
+            match best {
+                Some(best) if is_unsearched && searched == Some(true) => {
+                    self.reconcile(&best.conversation, key, scope, arriving)?;
+                }
                 // If another gateway went on with it, it is longer there, or has branches.
-                Some(best) if is_current(&**store, &best.conversation) => return Ok(Some(best)),
-                Some(best) => self.reread(&**store, best.conversation.id()),
-                None if is_searched => break,
-                None => {
+                Some(best) if !(is_unsearched && searched.is_none()) => {
+                    match is_current(&**store, &best.conversation) {
+                        true => return Ok((Some(best), true)),
+                        // What cannot be read is used as it is.
+                        false => _ = self.reread(&**store, best.conversation.id()),
+                    }
+                }
+                None if searched.is_some() => break,
+                _ => {
                     let ends: Vec<Digest> = arriving.known()?.iter().map(|known| known.plain).collect();
-                    self.read_candidates(&**store, key, &ends);
-                    is_searched = true;
+                    searched = Some(self.read_candidates(&**store, key, &ends));
                 }
             }
         }
-        self.best(key, scope, arriving)
+        Ok((self.best(key, scope, arriving)?, searched != Some(false)))
+    }
+
+    /// Decides about a conversation that was begun while the store could not be read, now that it was: if the store has
+    /// one that the request continues, that one goes on, as it does at other gateways.
+    fn reconcile(
+        &self,
+        begun: &Arc<Conversation>,
+        key: ConversationKey,
+        scope: Digest,
+        arriving: &mut ArrivingMessages<'_, '_>,
+    ) -> Result<(), WireError> {
+        self.forget(begun.id());
+        let other = self.best(key, scope, arriving)?.filter(|other| other.relation != Relation::BranchesOff);
+        if other.is_none_or(|other| is_unsearched(&other.conversation)) {
+            begun.state().stored().mark().note_searched(true);
+            self.lock().insert(begun.clone());
+        }
+        Ok(())
     }
 
     /// The conversation in memory that shares the most messages with a request.
@@ -295,24 +325,30 @@ impl ConversationIndex {
         Ok(best.map(|(_, best)| best))
     }
 
-    /// Reads what the store has and memory does not: after a restart, or because another gateway wrote it.
-    fn read_candidates(&self, store: &dyn Store, key: ConversationKey, ends: &[Digest]) {
-        // What cannot be read is not known.
-        for (id, version) in store.candidates(key, ends, NEWEST).unwrap_or_default() {
+    /// Reads what the store has and memory does not: after a restart, or because another gateway wrote it. Returns
+    /// whether all of it could be read.
+    fn read_candidates(&self, store: &dyn Store, key: ConversationKey, ends: &[Digest]) -> bool {
+        let Ok(candidates) = store.candidates(key, ends, NEWEST) else { return false };
+        let mut is_read = true;
+        for (id, version) in candidates {
             let held = self.lock().get(&id);
             if held.is_none_or(|held| is_outdated(&held, version)) {
-                self.reread(store, &id);
+                is_read &= self.reread(store, &id);
             }
         }
+        is_read
     }
 
-    /// Replaces a conversation in memory by what the store has.
-    fn reread(&self, store: &dyn Store, id: &str) {
-        if let Ok(Some((beginning, state))) = store.conversation(id) {
+    /// Replaces a conversation in memory by what the store has. Returns whether the store could be read.
+    fn reread(&self, store: &dyn Store, id: &str) -> bool {
+        let found = store.conversation(id);
+        let is_read = found.is_ok();
+        if let Ok(Some((beginning, state))) = found {
             let mut held = self.lock();
             held.remove(id);
             held.insert(Arc::new(Conversation::new(beginning, state)));
         }
+        is_read
     }
 
     fn branch(&self, parent: &Conversation, scope: Digest, state: ConversationState) -> Arc<Conversation> {
@@ -412,6 +448,11 @@ fn is_current(store: &dyn Store, conversation: &Conversation) -> bool {
     };
     let written = store.version(conversation.id()).ok().flatten();
     !is_overtaken && written.is_none_or(|version| version >= saved && !is_outdated(conversation, version))
+}
+
+/// Whether a conversation was begun while the store could not be read.
+fn is_unsearched(conversation: &Conversation) -> bool {
+    conversation.state().stored().mark().is_unsearched()
 }
 
 /// Whether the version of a conversation in the store was written by another gateway. What this gateway itself is

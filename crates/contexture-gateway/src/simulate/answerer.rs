@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{Response, header};
 use contexture::wire::Format;
 use serde_json::{Value, json};
@@ -15,12 +16,23 @@ use tokio::task::JoinHandle;
 /// Largest request body that is read.
 const MOST_BYTES: usize = 64 << 20;
 
+/// The headers in which clients send a key or a login.
+const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+
 /// A provider that responds with one word.
 pub struct Answerer {
     address: SocketAddr,
     serving: JoinHandle<()>,
-    /// How many requests to a model were answered.
-    answered: watch::Receiver<usize>,
+    answered: watch::Receiver<Answered>,
+}
+
+/// What was answered so far.
+#[derive(Clone, Copy, Default)]
+struct Answered {
+    /// How many requests to a model.
+    requests: usize,
+    /// Whether one of them had a key or a login.
+    has_key: bool,
 }
 
 impl Answerer {
@@ -31,7 +43,7 @@ impl Answerer {
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let (answers, answered) = watch::channel(0);
+        let (answers, answered) = watch::channel(Answered::default());
         let app = axum::Router::new().fallback(answer).with_state(answers);
         let serving = tokio::spawn(async move {
             // When the server ends, nobody is left to receive the error.
@@ -47,13 +59,18 @@ impl Answerer {
 
     /// How many requests to a model it has answered. Those that only count tokens or list models are none.
     pub fn answered(&self) -> usize {
-        *self.answered.borrow()
+        self.answered.borrow().requests
+    }
+
+    /// Whether one of these requests had a key or a login, without which a real provider refuses them.
+    pub fn has_seen_key(&self) -> bool {
+        self.answered.borrow().has_key
     }
 
     /// Waits until a request to a model was answered.
     pub async fn first_answer(&self) {
         // An error means that it has ended, so none comes any more.
-        if self.answered.clone().wait_for(|answered| *answered > 0).await.is_err() {
+        if self.answered.clone().wait_for(|answered| answered.requests > 0).await.is_err() {
             std::future::pending().await
         }
     }
@@ -65,7 +82,7 @@ impl Drop for Answerer {
     }
 }
 
-async fn answer(State(answers): State<watch::Sender<usize>>, request: Request) -> Response<Body> {
+async fn answer(State(answers): State<watch::Sender<Answered>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MOST_BYTES).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -76,7 +93,10 @@ async fn answer(State(answers): State<watch::Sender<usize>>, request: Request) -
             json!({"object": "list", "data": [], "input_tokens": 1, "totalTokens": 1}).to_string(),
         );
     };
-    answers.send_modify(|answers| *answers += 1);
+    answers.send_modify(|answers| {
+        answers.requests += 1;
+        answers.has_key |= has_key(&parts);
+    });
     let model = body["model"].as_str().unwrap_or("model");
     let is_list = parts.uri.query().is_none_or(|query| !query.split('&').any(|field| field == "alt=sse"));
     match format {
@@ -88,6 +108,16 @@ async fn answer(State(answers): State<watch::Sender<usize>>, request: Request) -
         _ => {}
     }
     response("application/json", whole(format, model).to_string())
+}
+
+/// Whether a request has a key or a login, in any of the places where providers look for one.
+fn has_key(parts: &Parts) -> bool {
+    let has_value = |name: &str| {
+        let value = parts.headers.get(name).map(|value| value.as_bytes().trim_ascii());
+        value.is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(b"bearer"))
+    };
+    let in_query = || parts.uri.query().is_some_and(|query| query.split('&').any(|field| field.starts_with("key=")));
+    KEY_HEADERS.into_iter().any(has_value) || in_query()
 }
 
 fn response(kind: &'static str, body: String) -> Response<Body> {

@@ -83,6 +83,10 @@ impl Keeper {
         let Some(store) = &self.store else { return Keeping { written: None, kept: None } };
         let stored = state.stored();
         let kept = Some(KeptVersion { mark: stored.mark().clone(), version: stored.version() });
+        if stored.mark().is_unsearched() {
+            // Other gateways go on with the one that the store has, if it has one.
+            return Keeping { written: Some(Written::failed(StoreError::Away)), kept };
+        }
         let written = match Saving::new(conversation.beginning(), state, texts, self.now_ms()) {
             Ok(saving) => store.save(saving),
             Err(error) => Written::failed(error),
@@ -133,7 +137,9 @@ impl Keeper {
 
     /// Writes a conversation after a response. Nothing waits for it.
     pub fn save(&self, conversation: &Conversation) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = self.store.as_ref().filter(|_| !conversation.state().stored().mark().is_unsearched()) else {
+            return;
+        };
         let has_new = conversation.take_snapshot(MESSAGES_PER_SNAPSHOT);
         let snapshot = conversation.state().decisions().snapshot().filter(|_| has_new).cloned();
         if let Some(snapshot) = snapshot {

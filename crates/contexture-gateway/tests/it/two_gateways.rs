@@ -135,3 +135,44 @@ async fn repeats_are_the_same_while_the_database_is_slow_and_after_it_was_restar
         assert_eq!(receipt.unsaved, 0, "{:?}", receipt.unsaved_requests);
     }
 }
+
+#[cfg(all(unix, feature = "long-tests"))]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_while_the_database_was_away_joins_what_others_went_on_with() {
+    let Some(mut server) = server::Server::start() else { return };
+    let store = PathBuf::from(server.url(&server.make_database()));
+    let provider = Provider::start().await;
+    let options = || Options { store: Some(store.clone()), ..small() };
+    let [known, late] = [provider.gateway(options()).await, provider.gateway(options()).await];
+    let agent = long(Format::Messages, 8);
+    let requests = agent.requests();
+    let (before, after) = requests.split_at(requests.len() / 2);
+    for at in before {
+        assert_eq!(post(&known, agent.format, agent.request(*at, false)).await.0, 200);
+    }
+    server.pause();
+    // It has seen nothing of the conversation, and cannot look it up.
+    assert_eq!(post(&late, agent.format, agent.request(*before.last().unwrap(), false)).await.0, 200);
+    server.go_on();
+    let question =
+        r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"Is it back?"}]}"#;
+    for asked in 2.. {
+        post(&late, agent.format, question.to_owned()).await;
+        if !records(&late, asked).await.last().unwrap().is_unsaved {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    for (n, at) in after.iter().enumerate() {
+        let body = agent.request(*at, false);
+        let mut sent = Vec::new();
+        for gateway in if n % 2 == 0 { [&known, &late] } else { [&late, &known] } {
+            post(gateway, agent.format, body.clone()).await;
+            sent.push(provider.last().body);
+        }
+        assert_eq!(sent[0], sent[1], "request {n} after the database was back");
+    }
+    assert_eq!(known.end().await.unsaved, 0);
+    let receipt = late.end().await;
+    assert!(receipt.unsaved > 0, "what was sent without the database is named");
+}
