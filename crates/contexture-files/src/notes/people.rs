@@ -168,7 +168,7 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
         let says = tells_who_did(&words)
             || clauses(&lower).any(|words| tells_of_deed(&words))
             || tells_of_change(&words)
-            || (is_named && tells_of_named(&words));
+            || (is_short && is_named && tells_of_named(&words));
         if says && (is_short || is_named) {
             told.extend(changed_by(sentence, "a change by the user"));
         }
