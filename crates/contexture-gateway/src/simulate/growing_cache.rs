@@ -30,10 +30,10 @@ pub struct GrowingCache {
     chain: Vec<(blake3::Hash, u64)>,
     /// The items of the last request, after the instructions.
     window: Vec<(Option<usize>, Arc<Item>)>,
-    /// The hash and the tokens of items that came, by their positions: a fold moves many of them.
-    known: HashMap<usize, (Arc<Item>, (blake3::Hash, u64)), FixedState>,
     /// How many of them were expected to stay.
     standing: usize,
+    /// The hash and the tokens of items that came, by their positions: a fold moves many of them.
+    known: HashMap<usize, (Arc<Item>, (blake3::Hash, u64)), FixedState>,
 }
 
 impl GrowingCache {
