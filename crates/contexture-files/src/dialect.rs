@@ -220,6 +220,11 @@ impl Dialects {
         Self { tools: entries.map(|entry| (entry.name.clone(), entry)).collect() }
     }
 
+    /// What a tool of exactly this name does by the built-in table.
+    pub fn built_in(tool: &str) -> Option<Does> {
+        TABLE.iter().find(|(_, names)| names.contains(&tool)).map(|(does, _)| *does)
+    }
+
     /// The same with one more tool, which takes precedence over a built-in one of that name.
     pub fn with(mut self, entry: ToolEntry) -> Self {
         self.tools.insert(entry.name.clone(), entry);

@@ -240,46 +240,12 @@ impl Plan {
             return true;
         }
         // A tool that is not in the table would be judged by its arguments, which do not say what it changes.
-        let is_known = KNOWN_READERS.contains(&name) && matches!(self.dialects.does(call), Does::Read | Does::Search);
+        // Nor is one that only a configuration says to be a reader.
+        let may_read = matches!(Dialects::built_in(name), Some(Does::Read | Does::Search | Does::Editor));
+        let is_known = may_read && matches!(self.dialects.does(call), Does::Read | Does::Search);
         is_known || self.reading.iter().any(|pattern| name_matches(pattern, name))
     }
 }
-
-/// The tools of the built-in table that only read or search.
-const KNOWN_READERS: &[&str] = &[
-    "Read",
-    "Grep",
-    "Glob",
-    "LS",
-    "grep_files",
-    "list_dir",
-    "read",
-    "grep",
-    "glob",
-    "list",
-    "codesearch",
-    "read_file",
-    "read_many_files",
-    "search_file_content",
-    "list_directory",
-    "grep_search",
-    "search_files",
-    "list_files",
-    "list_code_definition_names",
-    "codebase_search",
-    "view",
-    "str_replace_editor",
-    "str_replace_based_edit_tool",
-    "file_editor",
-    "ReadFile",
-    "open",
-    "cat_file",
-    "search_dir",
-    "search_file",
-    "find_file",
-    "search_file_contents",
-    "find_files",
-];
 
 impl PlanState {
     /// The goal.

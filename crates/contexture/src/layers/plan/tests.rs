@@ -6,6 +6,7 @@ use contexture_core::{Tool, memory};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::files::dialect::ToolEntry;
 
 struct Named(&'static str);
 
@@ -172,13 +173,21 @@ async fn children_bring_back_the_steps_that_they_finished() {
 }
 
 #[test]
-fn the_readers_are_tools_of_the_table() {
-    for name in KNOWN_READERS {
-        let call = FunctionCall::new("1", name, r#"{"command":"view","path":"a"}"#);
-        assert!(Plan::new().only_reads(name, &call), "{name}");
+fn readers_are_tools_that_the_table_says_to_read() {
+    let view = |plan: &Plan, name: &str| {
+        plan.only_reads(name, &FunctionCall::new("1", name, r#"{"command":"view","path":"a"}"#))
+    };
+    for name in ["Read", "grep", "list_dir", "view", "text_editor", "cat_file"] {
+        assert!(view(&Plan::new(), name), "{name}");
+    }
+    for name in ["Bash", "Edit", "fetch", "mcp__files__read_file", "Task"] {
+        assert!(!view(&Plan::new(), name), "{name}");
     }
     let edit = FunctionCall::new("1", "str_replace_editor", r#"{"command":"create","path":"a"}"#);
     assert!(!Plan::new().only_reads("str_replace_editor", &edit));
-    assert!(!Plan::new().only_reads("Bash", &FunctionCall::new("1", "Bash", r#"{"command":"cat a"}"#)));
-    assert!(!Plan::new().only_reads("fetch", &FunctionCall::new("1", "fetch", r#"{"path":"a"}"#)));
+    // A configuration can take a reader away, and cannot make one.
+    let configured = |name: &str, does| Plan::new().with_dialects(Dialects::builtin().with(ToolEntry::new(name, does)));
+    assert!(!view(&configured("view", Does::Edit), "view"));
+    assert!(!view(&configured("Bash", Does::Read), "Bash"));
+    assert!(!view(&configured("peek", Does::Read), "peek"));
 }
