@@ -7,7 +7,7 @@ use clap::Args;
 use contexture_gateway::models::{Known, Models, agent_models, names_in};
 
 use crate::failure::Failure;
-use contexture_text::numbers::thousands;
+use contexture_text::numbers::{counted, thousands};
 
 /// List what is known of models: windows, prices, and where these come from
 ///
@@ -60,13 +60,18 @@ fn check(models: &Models, command: &ModelsCommand) -> Result<(), Failure> {
         None => command.names.clone(),
     };
     let gaps = models.gaps(list.iter().map(String::as_str));
-    let mut text = format!("{} names, {} gaps in the table of {}\n", list.len(), gaps.len(), models.checked());
+    let mut text = format!(
+        "{}, {} in the table of {}\n",
+        counted(list.len(), "name"),
+        counted(gaps.len(), "gap"),
+        models.checked()
+    );
     for (name, gap) in &gaps {
         text.push_str(&format!("{name}: {gap}\n"));
     }
     io::stdout().write_all(text.as_bytes())?;
     match gaps.is_empty() {
         true => Ok(()),
-        false => Err(Failure::work(format!("the table of models has {} gaps", gaps.len()))),
+        false => Err(Failure::work(format!("the table of models has {}", counted(gaps.len(), "gap")))),
     }
 }
