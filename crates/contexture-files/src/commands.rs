@@ -22,7 +22,7 @@ mod utilities;
 mod wrapped;
 
 pub(crate) use builtins::{bare, changes_shell, moves, set_options};
-use builtins::{declared, is_risky, sets_up, sets_variables, settings};
+use builtins::{declared, risky, sets_up, sets_variables, settings};
 use copies::{Way, copied, linked, removed};
 use effects::makes_links;
 pub(crate) use effects::{Effects, any_link, may_link};
@@ -54,7 +54,7 @@ pub(crate) fn everything(by: String) -> Observation {
 
 /// Returns what a command does to files.
 pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
-    if command.assigns.iter().any(|name| is_risky(name) && !is_of_git_elsewhere(name, command)) {
+    if risky(command).any(|name| !is_of_git_elsewhere(name, command)) {
         return Effects::all(command);
     }
     let own = match command.words.is_empty() {
@@ -305,6 +305,13 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         let inner = Simple { words: command.words[count - words.len()..].to_vec(), ..command.clone() };
         return of_words(&inner, directory).and(Effects::presumed());
     }
+    // A container may have the files of the project.
+    if let Some(inner) = wrapped::contained(words) {
+        let words = command.words[count - inner.len()..].to_vec();
+        let inner = Simple { words, redirects: Vec::new(), ..command.clone() };
+        let looks = is_looking(&inner, directory) || leaves_files(&inner, directory);
+        return if looks { Effects::presumed() } else { Effects::all(command) };
+    }
     if acts(words, Does::StaysApart) && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str())) {
         return Effects::none();
     }
@@ -363,6 +370,11 @@ fn sets_to_write(command: &Simple) -> bool {
 /// Whether a command is presumed not to change sources because of the words that it consists of.
 fn is_presumed_by_name(words: &[&str]) -> bool {
     tasks::is_looking_task(words) || tasks::is_question(words) || tasks::is_help(words) || tasks::is_elsewhere(words)
+}
+
+/// Whether a command is an action that changes no file, or only the repository.
+pub(crate) fn changes_no_file(words: &[&str]) -> bool {
+    acts(words, Does::Reads) || acts(words, Does::ChangesRepository)
 }
 
 /// Whether a command is in the table of those that are presumed not to change sources.

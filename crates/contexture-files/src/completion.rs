@@ -2,6 +2,7 @@
 
 use contexture_core::item::Outcome;
 
+mod fields;
 pub(crate) mod rows;
 mod words;
 
@@ -144,6 +145,9 @@ fn verdict(text: &str) -> Verdict {
     let head = head(text);
     let head_words = words_of(&head);
     let differs = DIFFERENT.iter().any(|phrase| has_phrase(&head_words, phrase));
+    if let Some(told) = fields::told(text) {
+        return told;
+    }
     match () {
         () if says_denied(text) => Verdict::Refused,
         () if says_interrupted(text) => Verdict::Interrupted,
@@ -152,9 +156,9 @@ fn verdict(text: &str) -> Verdict {
         // A text that begins like a failure and then tells of a success leaves it open.
         () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => Verdict::Doubtful,
         () if says_failed(text) => Verdict::Failed,
-        () if has(WRONG) => Verdict::Doubtful,
+        () if has(WRONG) || has_sign(first_line(text)) || tells_of_part(first_line(text)) => Verdict::Doubtful,
         () if has(OPEN_ENDED) || is_diff(text) => Verdict::Done,
-        () if has(DONE) && is_plain(first_line(text)) => Verdict::Done,
+        () if (has(DONE) || has(&["made"])) && is_plain(first_line(text)) => Verdict::Done,
         () if has(DONE) => Verdict::Doubtful,
         () if words.is_empty() => Verdict::Silent,
         () if has(STATED) => Verdict::Doubtful,
@@ -171,9 +175,30 @@ fn is_plain(line: &str) -> bool {
         let count: usize = if is_number(&pair[0]) { pair[0].parse().unwrap_or(usize::MAX) } else { 1 };
         count != 1 && COUNTED.contains(&pair[1].as_str())
     });
-    let is_part =
-        words.windows(3).any(|run| run[1] == "of" && is_number(&run[0]) && is_number(&run[2]) && run[0] != run[2]);
-    words.iter().all(is_known) && !is_more && !is_part && !quotes_text(line) && !moves_away(&words)
+    words.iter().all(is_known) && !is_more && !tells_of_part(line) && !quotes_text(line) && !moves_away(&words)
+}
+
+/// Whether a line says that only a part was done: `1 of 2`, `0/3`.
+fn tells_of_part(line: &str) -> bool {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_less = |done: &str, all: &str| is_number(done) && is_number(all) && done != all;
+    let words = words_of(line);
+    words.windows(3).any(|run| run[1] == "of" && is_less(&run[0], &run[2]))
+        || line.split_whitespace().filter_map(|part| part.split_once('/')).any(|(done, all)| is_less(done, all))
+}
+
+/// Signs with which tools mark what went wrong.
+const SIGNS: &[char] = &['❌', '✗', '✘', '✖', '⛔', '⚠'];
+
+/// Whether a line has the name of an error, such as `AssertionError` or `EPIPE`, the sign of one, or is a number alone.
+fn has_sign(line: &str) -> bool {
+    let is_error = |part: &str| {
+        let name = part.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_code = name.len() > 3 && name.starts_with('E') && name.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_code || (!name.contains(['/', '\\']) && (name.ends_with("Error") || name.ends_with("Exception")))
+    };
+    let is_number = || line.trim().parse::<u64>().is_ok();
+    line.contains(SIGNS) || line.split_whitespace().any(is_error) || is_number()
 }
 
 /// Whether a line says that something was taken from somewhere, or put where it is not the file.
@@ -297,6 +322,7 @@ const MOST_COMPLAINT_WORDS: usize = 40;
 /// Whether a text is nothing but a sentence that complains, as a tool returns it in place of what it should show.
 pub(crate) fn is_complaint(text: &str) -> bool {
     const WORDS: &[&str] = &[
+        "authenticate",
         "denied",
         "error",
         "exceeded",

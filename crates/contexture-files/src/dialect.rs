@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::argument_names::{
     ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
     MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
-    TO_NAMES, WORKDIR_NAMES,
+    TO_NAMES, WORD_NAMES, WORKDIR_NAMES,
 };
 use super::commands::everything;
 use super::completion::{self, Completion};

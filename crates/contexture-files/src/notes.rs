@@ -47,15 +47,18 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
         told.extend(of_tagged(text));
     }
     let mut is_restored = false;
+    // What follows the name of an event is what its hook says.
+    let is_of_hook = HOOKED.iter().any(|event| text.trim_start().starts_with(event));
     for line in lines(text) {
         let lower = line.to_lowercase();
         is_restored |= RESTORED.iter().any(|phrase| lower.contains(phrase));
         let words: Vec<&str> = words_of(&lower).collect();
-        let is_hook = words.iter().any(|word| matches!(*word, "hook" | "hooks"));
+        let is_hook = is_of_hook || words.iter().any(|word| matches!(*word, "hook" | "hooks"));
         let named = named_places(line).count() > 0;
         // Without a name, only what formats files is taken for a change of any of them.
         let deeds = if named { HOOK_DEEDS } else { FORMATTING };
-        if is_hook && words.iter().any(|word| deeds.contains(word)) {
+        let is_told_to = is_of_hook && named && lower.contains("--write");
+        if is_hook && (is_told_to || words.iter().any(|word| deeds.contains(word))) {
             told.extend(changed_by(line, "a hook"));
         }
     }
@@ -155,6 +158,9 @@ fn is_another_day(text: &str) -> bool {
 
 const SOMEONE: &str = "a change by someone else";
 
+/// Events after which hooks run: a text that begins with one is what a hook says.
+const HOOKED: &[&str] = &["PostToolUse", "Stop hook", "SubagentStop hook"];
+
 /// Words with which a note says that a hook changed files.
 const HOOK_DEEDS: &[&str] =
     &["changed", "fixed", "formatted", "modified", "reformatted", "rewrote", "updated", "wrote"];
@@ -176,6 +182,12 @@ const RESTORED: &[&str] = &[
     "code was restored",
     "files were restored",
     "restored to checkpoint",
+    "restored to the checkpoint",
+    "restored project to",
+    "undo restored",
+    "initiated an undo",
+    "session reverted",
+    "[task resumption]",
     "rewound to",
     "<command-name>/resume</command-name>",
     "<command-name>/exit</command-name>",
@@ -234,8 +246,42 @@ fn made_commit(line: &str) -> Option<&str> {
 
 /// The command line that a person ran beside the agent.
 pub(crate) fn own_command(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("<bash-input>")?;
-    rest.split_once("</bash-input>").map(|(line, _)| line)
+    let between = |(before, after): &(&str, &str)| {
+        let (_, rest) = text.split_once(before)?;
+        rest.split_once(after).map(|(line, _)| line.trim())
+    };
+    OWN_COMMANDS.iter().find_map(between)
+}
+
+/// What is before and after a command line that a person ran beside the agent, by agent.
+const OWN_COMMANDS: &[(&str, &str)] = &[
+    ("<bash-input>", "</bash-input>"),
+    ("<user_shell_command>\n<command>", "</command>"),
+    ("<user_command>", "</user_command>"),
+    ("I ran the following shell command:\n```sh\n", "\n```"),
+];
+
+/// Phrases with which a tool says that it did nothing because the file is not as the agent saw it.
+const STALE: &[&str] = &[
+    "has been modified since read",
+    "has been unexpectedly modified",
+    "has been modified since it was last read",
+    "has been modified since you last read",
+    "has changed since it was last read",
+];
+
+/// Whether a tool says that somebody else changed the file that it was to change.
+pub(crate) fn is_stale(output: &str) -> bool {
+    let head = &output[..output.floor_char_boundary(STALE_BYTES)];
+    STALE.iter().any(|phrase| head.contains(phrase))
+}
+
+/// How many bytes at the start of an output are examined for that.
+const STALE_BYTES: usize = 400;
+
+/// Whether an output of `git commit` says that a hook changed files.
+pub(crate) fn says_hook_changed(output: &str) -> bool {
+    output.contains("files were modified by this hook")
 }
 
 /// The files that a text names, or every file if it names none.

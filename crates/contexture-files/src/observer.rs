@@ -121,6 +121,13 @@ impl Observer {
         // A harness may add to an output that files were changed meanwhile. The output itself is newer.
         let noted = notes::modified(&output.output).into_iter().filter_map(|path| self.changed_by_someone(path));
         seen.observations.splice(0..0, noted.collect::<Vec<_>>());
+        if seen.command.is_none() && seen.failed && notes::is_stale(&output.output) {
+            let stale: Vec<_> = seen.paths.iter().filter_map(|path| self.changed_by_someone(path)).collect();
+            seen.observations.extend(stale);
+        }
+        if seen.command.is_some() && notes::says_hook_changed(&output.output) {
+            seen.observations.push(everything("a hook".to_owned()));
+        }
         seen
     }
 
@@ -205,16 +212,16 @@ impl Observer {
             }
             Role::User => {
                 let was_asked = std::mem::take(&mut self.has_asked);
-                let mut told = notes::of_person(text, was_asked);
+                // What a person ran is judged by itself.
+                let command = notes::own_command(text);
+                let mut told = if command.is_some() { Vec::new() } else { notes::of_person(text, was_asked) };
                 told.extend(notes::of_harness(text));
                 let mut told = self.placed(told);
                 // A commit that this agent did not make is someone else's.
                 if notes::named_commits(text).any(|hash| !notes::is_one_of(hash, &self.commits)) {
                     told.push(everything("a commit by someone else".to_owned()));
                 }
-                if let Some(line) = notes::own_command(text) {
-                    told.extend(self.run_by_person(line));
-                }
+                told.extend(command.into_iter().flat_map(|line| self.run_by_person(line)));
                 told
             }
             _ => self.hear_harness(text),

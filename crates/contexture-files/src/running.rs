@@ -162,11 +162,16 @@ const ENDED: [&str; 16] = [
 ];
 
 /// How outputs begin, or what they have, that name a command that goes on.
-const STARTED: [&str; 6] = [
+const STARTED: [&str; 11] = [
     "Command running in background with ID: ",
     "Process running with session ID ",
     "started in background with shellId: ",
     "is running in background with shellId: ",
+    "started in background with sessionId: ",
+    "is running in terminal with ID=",
+    "moved to the background",
+    "Background PIDs: ",
+    "Command is still running in the user's terminal",
     "Async agent launched successfully.\nagentId: ",
     "Async agent launched successfully",
 ];
@@ -176,7 +181,8 @@ fn started(seen: &Seen, arguments: &str, output: &str) -> Option<Started> {
     let begin = STARTED.iter().find_map(|phrase| output.split_once(phrase));
     let agent = agent_id(output);
     let is_apart = seen.command.as_deref().is_some_and(leaves_behind);
-    let is_asked = seen.command.is_some() && BACKGROUND.iter().any(|name| is_true(arguments, name));
+    let is_asked = seen.command.is_some()
+        && (BACKGROUND.iter().any(|name| is(arguments, name, "true")) || is(arguments, "mode", "\"async\""));
     if begin.is_none() && agent.is_none() && !is_apart && !is_asked {
         return None;
     }
@@ -209,12 +215,12 @@ fn started(seen: &Seen, arguments: &str, output: &str) -> Option<Started> {
 }
 
 /// Arguments that ask for a command to go on after its call.
-const BACKGROUND: [&str; 5] = ["run_in_background", "is_background", "background", "async", "detach"];
+const BACKGROUND: [&str; 6] = ["run_in_background", "is_background", "isBackground", "background", "async", "detach"];
 
-/// Whether an argument is true.
-fn is_true(arguments: &str, name: &str) -> bool {
+/// Whether an argument has a value.
+fn is(arguments: &str, name: &str, value: &str) -> bool {
     let given = arguments.split_once(&format!("\"{name}\"")).map(|(_, rest)| rest.trim_start());
-    given.and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim_start().starts_with("true"))
+    given.and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim_start().starts_with(value))
 }
 
 /// The name of an agent that an output says was started.
@@ -224,8 +230,16 @@ fn agent_id(output: &str) -> Option<&str> {
     rest.split_once('"').map(|(id, _)| id).filter(|id| !id.is_empty())
 }
 
-/// Whether a command line leaves something behind that goes on: it has a single `&` and does not wait for it.
+/// How programs are called that let another one go on.
+const DETACHING: [&str; 8] =
+    ["setsid -f", "tmux new", "tmux send", "screen -d", "| at ", "systemd-run", "pm2 start", "daemonize "];
+
+/// Whether a command line leaves something behind that goes on: it calls a program that does, or has a single `&` and
+/// does not wait for it.
 fn leaves_behind(line: &str) -> bool {
+    if DETACHING.iter().any(|call| line.contains(call)) {
+        return true;
+    }
     let bytes = line.as_bytes();
     let is_single = |at: usize| {
         let before = at.checked_sub(1).map(|at| bytes[at]);

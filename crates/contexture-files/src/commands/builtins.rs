@@ -8,8 +8,17 @@ use super::table::{Changes, Program, Sets, Trait, row};
 use crate::shell::{Simple, Word, parse};
 
 /// Whether a variable determines which programs run, or what they do to files.
-pub(super) fn is_risky(name: &str) -> bool {
+fn is_risky(name: &str) -> bool {
     RISKY_VARIABLES.contains(&name) || RISKY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The variables set before a command that determine which programs run, or what they do to files.
+pub(super) fn risky(command: &Simple) -> impl Iterator<Item = &str> {
+    // How `read` splits a line concerns nothing else.
+    let is_own = |name: &str| name == "IFS" && command.program() == Some("read");
+    let is_cat = |at: usize| command.assigned.get(at).is_some_and(|word| word.text.ends_with("PAGER=cat"));
+    let names = command.assigns.iter().enumerate().map(|(at, name)| (at, name.as_str()));
+    names.filter(move |(at, name)| is_risky(name) && !is_own(name) && !is_cat(*at)).map(|(_, name)| name)
 }
 
 /// Scripts with which tools set up a shell: they set variables and define functions.
@@ -89,7 +98,7 @@ pub(crate) fn changes_shell(command: &Simple) -> bool {
         // A variable may hold any of these, or `exit`.
         None => is_hidden(command) && !command.words.iter().take(1).any(|word| word.text.contains('/')),
     };
-    is_unknown || command.assigns.iter().any(|name| is_risky(name))
+    is_unknown || risky(command).next().is_some()
 }
 
 /// `set` with options that only determine when a script stops.

@@ -55,12 +55,15 @@ fn of_deeds(deeds: Deeds<'_>, command: &Simple, directory: &Directory) -> Effect
     }
 }
 
+/// Options without a value that change nothing of what a program does to files.
+const PLAIN: &[&str] = &["-u", "-I", "-S", "-s", "-B", "-E", "--no-warnings", "--input-type=module"];
+
 /// The text of the program, if it is given after one of some options, or as input.
 fn given<'a>(command: &'a Simple, options: &[&str], takes_input: bool) -> Option<&'a str> {
     let words = command.arguments();
     if let Some(at) = words.iter().position(|word| word.plain().is_some_and(|text| options.contains(&text))) {
         // Only options without a value may come before it.
-        let are_plain = words[..at].iter().all(|word| matches!(word.plain(), Some("-u" | "-I" | "-S" | "-s" | "-B")));
+        let are_plain = words[..at].iter().all(|word| word.plain().is_some_and(|text| PLAIN.contains(&text)));
         return words.get(at + 1).filter(|_| are_plain).map(|word| word.text.as_str());
     }
     let reads_input = words.is_empty() || words.first()?.plain() == Some("-");
@@ -286,7 +289,7 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
     let words = command.arguments();
     let at = words.iter().position(|word| word.text.starts_with('-') && word.text.ends_with('e'))?;
     let options = &words[..=at];
-    let is_plain = |text: &str| text.starts_with('-') && text[1..].chars().all(|c| "0nplaewiE".contains(c));
+    let is_plain = |text: &str| text.starts_with('-') && text[1..].chars().all(|c| "07nplaewiE".contains(c));
     if !options.iter().all(|word| word.plain().is_some_and(is_plain)) {
         return None;
     }

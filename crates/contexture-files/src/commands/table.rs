@@ -290,8 +290,11 @@ pub(super) fn acts(words: &[&str], does: Does) -> bool {
 /// Whether a command line has an action that is presumed not to change sources, or does not, told in another way.
 pub(super) fn leaves_sources(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    row(program).actions.iter().any(|action| match action.does {
+    let row = row(program);
+    row.actions.iter().any(|action| match action.does {
         Does::LeavesSources => action.is_of(arguments),
+        // With another option it may run what it is given.
+        Does::StaysApart if row.runs == Runs::Anything => action.is_of(arguments),
         Does::StaysApart => action.begins(arguments),
         _ => false,
     })

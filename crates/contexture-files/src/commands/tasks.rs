@@ -156,10 +156,19 @@ pub(super) fn is_help(words: &[&str]) -> bool {
     matches!(*last, "--help" | "--version") && !row(program).has(Trait::HandsOnOptions) && !is_script
 }
 
+/// Names of the machine that a command runs on.
+const THIS_MACHINE: &[&str] = &["localhost", "127.0.0.1", "::1"];
+
 /// Whether a command runs on another machine, or talks to one: `ssh`, `kubectl exec` and the like.
 pub(super) fn is_elsewhere(words: &[&str]) -> bool {
-    matches!(words, ["ssh", rest @ ..] if !rest.iter().any(|word| word.starts_with("-o") && word.contains("Command")
-        || word.starts_with("ProxyCommand") || word.starts_with("LocalCommand") || word.starts_with("-E")))
+    let is_here = |word: &str| {
+        word.starts_with("-o") && word.contains("Command")
+            || word.starts_with("ProxyCommand")
+            || word.starts_with("LocalCommand")
+            || word.starts_with("-E")
+            || THIS_MACHINE.contains(&word.rsplit('@').next().unwrap_or(word))
+    };
+    matches!(words, ["ssh", rest @ ..] if !rest.iter().any(|word| is_here(word)))
 }
 
 #[cfg(test)]
@@ -214,5 +223,6 @@ mod tests {
         assert!(!is_help(&words("bash x.sh --help")));
         assert!(is_elsewhere(&words("ssh -o BatchMode=yes host ls")));
         assert!(!is_elsewhere(&words("ssh -o ProxyCommand=sh host ls")));
+        assert!(!is_elsewhere(&words("ssh me@localhost ls")));
     }
 }

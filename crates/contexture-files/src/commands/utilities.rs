@@ -86,7 +86,8 @@ pub(super) fn make(command: &Simple, targets: &[&str]) -> Effects {
             || matches!(*word, "-s" | "-k" | "-j")
             || word.strip_prefix("-j").is_some_and(|count| count.chars().all(|c| c.is_ascii_digit()))
     };
-    if arguments.iter().all(is_known) { Effects::presumed() } else { Effects::all(command) }
+    let only_prints = arguments.iter().any(|word| matches!(*word, "-n" | "--dry-run" | "--just-print"));
+    if only_prints || arguments.iter().all(is_known) { Effects::presumed() } else { Effects::all(command) }
 }
 
 /// Options of `curl` with which it writes to a file that follows.

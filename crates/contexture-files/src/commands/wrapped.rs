@@ -88,6 +88,32 @@ fn has_value(option: &str) -> bool {
     is_number || option == "-I{}" || option == "-I%"
 }
 
+/// Options with a value of what runs a command in a container.
+const CONTAINER_VALUES: &[&str] =
+    &["-u", "--user", "-w", "--workdir", "-e", "--env", "-c", "--container", "-n", "--namespace", "--index"];
+
+/// What is run in a container that is there already: `docker exec web ls`, `kubectl exec web -- ls`.
+pub(super) fn contained<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    let mut rest = match words {
+        ["docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose", "exec", rest @ ..]
+        | ["docker" | "podman" | "nerdctl", "compose", "exec", rest @ ..] => rest,
+        _ => return None,
+    };
+    let mut is_named = false;
+    loop {
+        rest = match rest {
+            ["--", inner @ ..] if is_named => return Some(inner),
+            [option, _, more @ ..] if CONTAINER_VALUES.contains(option) => more,
+            [option, more @ ..] if option.starts_with('-') => more,
+            [_, more @ ..] if !is_named => {
+                is_named = true;
+                more
+            }
+            inner => return Some(inner),
+        }
+    }
+}
+
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     let words = without_filter(words);

@@ -7,7 +7,7 @@ use super::reads::{Asked, passages};
 use super::{
     ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, Does, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
     MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
-    TO_NAMES, ToolEntry, WORKDIR_NAMES, guess, own_name, seen, text_of, value_of,
+    TO_NAMES, ToolEntry, WORD_NAMES, WORKDIR_NAMES, guess, own_name, seen, text_of, value_of,
 };
 use crate::commands::everything;
 use crate::completion::{self, Completion};
@@ -80,6 +80,17 @@ impl<'a> Arguments<'a> {
 
     /// The command line. A list of words is joined, and `bash -lc TEXT` is unwrapped.
     pub(super) fn command(&self) -> Option<String> {
+        // A tool that is a program is told only what comes after its name.
+        if own_name(self.tool) == "git" {
+            let words = |names: &[&str]| match value_of(self.value, None, names)? {
+                Value::String(text) => Some(text.clone()),
+                Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
+                _ => None,
+            };
+            let told = [COMMAND_NAMES, &["subcommand"], WORD_NAMES].into_iter().filter_map(words);
+            let line = told.collect::<Vec<_>>().join(" ");
+            return Some(if line.starts_with("git ") { line } else { format!("git {line}") });
+        }
         let named = self.entry.and_then(|entry| entry.command.as_deref());
         if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
             return Some(text.to_owned());

@@ -3,11 +3,14 @@
 use serde_json::Value;
 
 use super::{Does, EDITS_NAMES, FROM_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, TO_NAMES, own_name, text_of, value_of};
+use crate::argument_names::WORD_NAMES;
+use crate::commands::changes_no_file;
 use crate::mentions::looks_like_file;
 use crate::path::path_of_address;
 
 /// Words in the name of a tool that changes something.
 pub const CHANGING: &[&str] = &[
+    "accept",
     "add",
     "append",
     "apply",
@@ -17,6 +20,7 @@ pub const CHANGING: &[&str] = &[
     "copy",
     "create",
     "delete",
+    "discard",
     "download",
     "edit",
     "extract",
@@ -35,6 +39,7 @@ pub const CHANGING: &[&str] = &[
     "put",
     "rebase",
     "refactor",
+    "reject",
     "remove",
     "rename",
     "replace",
@@ -59,6 +64,7 @@ pub const CHANGING: &[&str] = &[
 pub const FILE_WORDS: &[&str] = &[
     "buffer",
     "cell",
+    "changes",
     "class",
     "code",
     "diff",
@@ -74,6 +80,8 @@ pub const FILE_WORDS: &[&str] = &[
     "method",
     "notebook",
     "patch",
+    "suggestion",
+    "suggestions",
     "symbol",
     "workspace",
     "worktree",
@@ -152,19 +160,55 @@ pub(super) fn guess(name: &str, arguments: &Value) -> Does {
     // A request to merge something is no merge, and a task is no file.
     let is_of_project = (says(PROJECT_CHANGING) || asks_for_change(arguments)) && !says(OTHER_THINGS);
     match () {
+        () if names_call(arguments) => Does::Wrap,
         () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
         () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
         () if has_path && has(&["content", "file_text", "contents"]) && only_writes(&words) => Does::Write,
-        () if has(&["command", "cmd"]) && !has_path => Does::Run,
+        () if own_name(name) == "git" || has(&["command", "cmd"]) && !has_path => Does::Run,
+        () if is_apart_from_files(&words) || asks_to_look(arguments, &words) => Does::Nothing,
         () if is_change && (has_path || says(FILE_WORDS)) => Does::Anything,
         () if is_of_project => Does::Anything,
-        () if runs(name) => Does::Anything,
+        () if runs(name) && !runs_checks(&words, arguments) => Does::Anything,
         () if has_path && says(&["read", "view", "cat"]) => Does::Read,
         () if reads && says(&["search", "grep", "list"]) => Does::Search,
         () if reads => Does::Nothing,
         // Whatever it is for, it may have changed what it names.
         () => Does::Unclear,
     }
+}
+
+/// Whether arguments name another tool and what it is given.
+fn names_call(arguments: &Value) -> bool {
+    let given = value_of(arguments, None, &["parameters", "arguments", "args", "input"]);
+    text_of(arguments, None, &["tool", "tool_name"]).is_some() && given.is_some_and(Value::is_object)
+}
+
+/// Whether a tool is an action of `git` that changes no file of the work tree, as in `git_add`.
+fn is_apart_from_files(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words.len() == 2 && changes_no_file(&words)
+}
+
+/// Names of arguments that say what a tool is to do.
+const VERB_NAMES: &[&str] = &["action", "op", "operation", "method"];
+
+/// Whether a tool whose name says nothing is told only to look.
+fn asks_to_look(arguments: &Value, words: &[String]) -> bool {
+    let says = |words: &[String], verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
+    let changes = |words: &[String]| says(words, CHANGING) || says(words, PROJECT_CHANGING) || says(words, RUNNING);
+    let verb = text_of(arguments, None, VERB_NAMES).map(words_of).unwrap_or_default();
+    says(&verb, READING) && !changes(&verb) && !changes(words) && !asks_for_change(arguments)
+}
+
+/// What is run to find out whether something is right.
+const CHECKS: &[&str] = &["bench", "benchmarks", "build", "lint", "test", "tests", "typecheck"];
+
+/// Whether a tool runs the tests of a project, or what else is presumed to leave files alone, and no code that it is given.
+fn runs_checks(words: &[String], arguments: &Value) -> bool {
+    let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let runs_only = words.iter().filter(|word| is(word, RUNNING)).all(|word| is(word, &["run", "execute"]));
+    let has_code = ["code", "script", "command", "cmd", "input"].iter().any(|name| arguments.get(*name).is_some());
+    runs_only && !has_code && words.iter().any(|word| is(word, CHECKS)) && !words.iter().any(|word| is(word, CHANGING))
 }
 
 /// Words in the name of a tool that changes a project even if it names no file.
@@ -189,7 +233,10 @@ pub const PROJECT_CHANGING: &[&str] = &[
     "revert",
     "rewind",
     "rollback",
+    "scaffold",
     "stash",
+    "submodule",
+    "submodules",
     "switch",
     "sync",
     "undo",
@@ -204,12 +251,20 @@ pub const OTHER_THINGS: &[&str] = &[
 
 /// Arguments that ask for a change if they are true, or are given as an option such as `--auto-fix`.
 pub const CHANGE_NAMES: &[&str] =
-    &["apply", "autofix", "auto_fix", "fix", "in_place", "inplace", "overwrite", "save", "write"];
+    &["apply", "autofix", "auto_fix", "fix", "in_place", "inplace", "overwrite", "save", "update_snapshots", "write"];
 
 fn asks_for_change(arguments: &Value) -> bool {
     value_of(arguments, None, &["dry_run", "dryRun"]).and_then(Value::as_bool) != Some(true)
-        && (CHANGE_NAMES.iter().any(|name| arguments.get(*name).and_then(Value::as_bool) == Some(true))
-            || has_option(arguments))
+        && (is_told_to(arguments) || has_option(arguments))
+}
+
+/// Whether an argument, or one within another, asks for a change.
+fn is_told_to(arguments: &Value) -> bool {
+    arguments.as_object().is_some_and(|fields| {
+        fields.iter().any(|(name, value)| {
+            is_told_to(value) || (CHANGE_NAMES.contains(&name.as_str()) && value.as_bool() == Some(true))
+        })
+    })
 }
 
 /// Whether a list of arguments, as a program gets them, has an option that asks for a change.
@@ -219,7 +274,12 @@ fn has_option(value: &Value) -> bool {
             text.strip_prefix("--").is_some_and(|name| CHANGE_NAMES.contains(&&*name.replace('-', "_")))
         }
         Value::Array(list) => list.iter().any(has_option),
-        Value::Object(fields) => fields.values().filter(|value| value.is_array()).any(has_option),
+        Value::Object(fields) => fields.iter().any(|(name, value)| match value {
+            Value::String(words) if WORD_NAMES.contains(&name.as_str()) => {
+                words.split_whitespace().any(|word| has_option(&Value::from(word)))
+            }
+            value => value.is_array() && has_option(value),
+        }),
         _ => false,
     }
 }

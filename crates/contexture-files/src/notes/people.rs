@@ -16,15 +16,19 @@ const DEEDS: &[&str] = &[
     "checked",
     "cherry",
     "cleaned",
+    "converted",
+    "copied",
     "corrected",
     "created",
     "deleted",
+    "discarded",
     "dropped",
     "edited",
     "edits",
     "extracted",
     "fixed",
     "formatted",
+    "implemented",
     "inserted",
     "merged",
     "migrated",
@@ -32,14 +36,17 @@ const DEEDS: &[&str] = &[
     "moved",
     "overwritten",
     "overwrote",
+    "pasted",
     "patched",
     "pulled",
     "ran",
     "rebased",
+    "redid",
+    "redo",
     "refactored",
+    "regenerated",
     "removed",
     "renamed",
-    "regenerated",
     "reordered",
     "replaced",
     "reset",
@@ -57,6 +64,7 @@ const DEEDS: &[&str] = &[
     "swapped",
     "switched",
     "synced",
+    "tidied",
     "tweaked",
     "undid",
     "updated",
@@ -66,6 +74,8 @@ const DEEDS: &[&str] = &[
 
 /// Words of these lists that do not end in `ed`: most sentences have none of either, which is found out quickly.
 const IRREGULAR: &[&str] = &[
+    "away",
+    "back",
     "care",
     "change",
     "changes",
@@ -80,10 +90,13 @@ const IRREGULAR: &[&str] = &[
     "overwritten",
     "overwrote",
     "ran",
+    "redid",
+    "redo",
     "reset",
     "rewriting",
     "rewritten",
     "rewrote",
+    "run",
     "split",
     "undid",
     "wrote",
@@ -183,10 +196,14 @@ fn tells_who_did(words: &[&str]) -> bool {
         let after = &words[at + 1..(at + 1 + MOST_BETWEEN).min(words.len())];
         let is_wish =
             after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
-        let did = || (at + 1..at + 1 + after.len()).any(|deed| did_work(&words[deed..]));
-        DOERS.contains(word) && !is_wish && (after.iter().any(|word| DEEDS.contains(word)) || did())
+        let did = || (at + 1..at + 1 + after.len()).any(|deed| is_deed(&words[deed..]));
+        let is_negated = after.iter().any(|word| NEGATIONS.contains(word)) || after.contains(&"mind");
+        DOERS.contains(word) && !is_wish && !is_negated && (after.iter().any(|word| DEEDS.contains(word)) || did())
     })
 }
+
+/// Words that say that something was not done.
+const NEGATIONS: &[&str] = &["didn't", "haven't", "never", "not"];
 
 /// Whether words begin with `did` or `made` and what changes a project.
 fn did_work(words: &[&str]) -> bool {
@@ -198,6 +215,10 @@ fn is_deed(words: &[&str]) -> bool {
     match words {
         ["ran", rest @ ..] => rest.iter().any(|word| CHANGING_PROGRAMS.contains(word)),
         ["checked", rest @ ..] => rest.first() == Some(&"out"),
+        ["run" | "executed", rest @ ..] => rest.iter().any(|word| CHANGING_PROGRAMS.contains(word)),
+        ["threw", rest @ ..] => rest.contains(&"away"),
+        ["put", rest @ ..] => rest.contains(&"back"),
+        ["went", rest @ ..] => rest.first() == Some(&"back"),
         [first, ..] => DEEDS.contains(first) || did_work(words),
         [] => false,
     }
@@ -275,10 +296,12 @@ fn tells_of_deed(words: &[&str]) -> bool {
     let rest = &words[words.iter().take_while(|word| LEADS.contains(word)).count()..];
     match rest {
         ["ran", ..] if words == rest => is_deed(rest),
+        ["fixed" | "changed" | "updated", .., "manually" | "myself"] => true,
+        ["went", "back", "to", ..] => true,
         // These are said of wishes too, or ask for something.
         ["reset" | "checked" | "wrote" | "fixed" | "added" | "removed" | "updated", ..] if words == rest => false,
         [work @ .., "done"] if work.len() <= MOST_BETWEEN => work.iter().any(|word| WORK.contains(word)),
-        ["merged" | "rebased" | "pulled" | "reverted"] => true,
+        ["merged" | "rebased" | "pulled" | "reverted"] | ["branch", "rebased" | "merged"] | ["it", "changed"] => true,
         [first, _, ..] => DEEDS.contains(first) || did_work(rest),
         _ => false,
     }

@@ -168,6 +168,34 @@ const FAILURES: &[&str] = &[
     "Nothing to do",
     "Skipped: file is ignored by policy",
     "Container is not running. Start it and try again.",
+    "Your edit has been discarded.",
+    "Applied 0/1 edits",
+    "{\"success\": false, \"message\": \"old text not found\"}",
+    "{\"status\":\"error\",\"detail\":\"no match\"}",
+    "{\"ok\":false}",
+    "{\"applied\": 0, \"total\": 1}",
+    "{\"result\": {\"isError\": true, \"text\": \"updated\"}}",
+    "{\"success\": true, \"dry_run\": true}",
+    "result=KO",
+    "❌ a.txt",
+    "File opened read-only; changes kept in memory only",
+    "Edit ready. Type 'y' to apply",
+    "Ambiguous match: 3 candidates",
+    "Found 2 matches; be more specific",
+    "File is outdated, re-read it",
+    "429 Too Many Requests",
+    "503",
+    "EROFS: read-only file system, open '/p/a.txt'",
+    "Lost connection to the workspace",
+    "exit status 1",
+    "java.io.IOException: stale handle",
+    "thread 'main' panicked at src/main.rs:4",
+    "AssertionError",
+    "Segmentation fault (core dumped)",
+    "Killed",
+    "null",
+    "False",
+    "write EPIPE",
 ];
 
 /// What tools return that did what they were asked for.
@@ -191,6 +219,12 @@ const SUCCESSES: &[&str] = &[
     "failover.py updated",
     "ok",
     "Done.",
+    "1 replacement made",
+    "The change was made.",
+    "Applied 1/1 edits",
+    "Patch applied cleanly.",
+    "{\"success\": true}",
+    "{\"status\":\"ok\",\"replacements\":1}",
 ];
 
 /// What tools return when something else came out.
@@ -201,6 +235,8 @@ const DIFFERENT: &[&str] = &[
     "Patch applied with fuzz 2",
     "Applied using the closest match",
     "Partially applied: 1 of 2 hunks",
+    "2 of 3 replacements were made",
+    "Accepted with changes",
 ];
 
 #[test]
@@ -223,6 +259,12 @@ fn what_tools_say_is_read_as_words() {
     }
     counted.judge();
     // Clear texts are understood and do not end in doubt.
+    for text in ["1 replacement made", "Applied 1/1 edits", "{\"success\": true}", "Replaced 1 match in a.txt"] {
+        let mut world = World::new();
+        let arguments = json!({"path": PATH, "old_text": "two", "new_text": "TWO"});
+        world.call("change_text", arguments, text, Outcome::Unknown);
+        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{text}");
+    }
     for (tool, arguments) in edits().into_iter().filter(|(tool, _)| *tool != "apply_patch") {
         let mut world = World::new();
         world.call(tool, arguments.clone(), "The file /p/a.txt has been updated.", Outcome::Unknown);
@@ -321,6 +363,18 @@ fn tools_that_nobody_knows_put_what_they_name_in_doubt() {
         ("lint", json!({"fix": true})),
         ("lint", json!({"fix": true, "paths": ["/p/a.txt"]})),
         ("tidy_up", json!({"target": "/p/a.txt"})),
+        ("git", json!({"command": "pull"})),
+        ("git", json!({"args": ["checkout", "main"]})),
+        ("git", json!({"subcommand": "stash"})),
+        ("check", json!({"options": {"fix": true}})),
+        ("lint", json!({"args": "--fix /p/a.txt"})),
+        ("discard_changes", json!({})),
+        ("apply_suggestion", json!({"id": 3})),
+        ("scaffold", json!({"template": "x"})),
+        ("update_submodules", json!({})),
+        ("invoke", json!({"tool": "bash", "input": {"command": "rm /p/a.txt"}})),
+        ("run_tests", json!({"update_snapshots": true})),
+        ("fs", json!({"action": "delete", "path": "/p/a.txt"})),
         (
             "batch",
             json!({"tool_calls": [
@@ -342,6 +396,14 @@ fn tools_that_nobody_knows_put_what_they_name_in_doubt() {
     }
     let presumed = [
         ("tidy_up", json!({"target": "/p/b.txt"})),
+        ("git", json!({"command": "status"})),
+        ("git", json!({"args": ["log", "-1"]})),
+        ("git_add", json!({"paths": ["/p/a.txt"]})),
+        ("file_ops", json!({"op": "read", "target": "/p/a.txt"})),
+        ("fs", json!({"action": "list", "path": "/p"})),
+        ("invoke", json!({"tool": "bash", "input": {"command": "ls"}})),
+        ("run_tests", json!({"filter": "a"})),
+        ("check", json!({"options": {"fix": false}})),
         ("frobnicate", json!({"level": 3})),
         ("create_pull_request", json!({"title": "x"})),
         ("Task", json!({"subagent_type": "Explore", "prompt": "Find the parser"})),
@@ -375,6 +437,27 @@ fn what_people_and_harnesses_say_is_an_observation() {
         (Role::User, "I changed a.txt, go on", Origin::Said),
         (Role::User, "I have rebased the branch", Origin::Said),
         (Role::User, "My colleague just updated a.txt", Origin::Said),
+        (Role::User, "I've gone and tidied up a.txt a bit", Origin::Said),
+        (Role::User, "I discarded all your changes", Origin::Said),
+        (Role::User, "I put a.txt back the way it was", Origin::Said),
+        (Role::User, "went back to the previous commit", Origin::Said),
+        (Role::User, "I've run the codemod", Origin::Said),
+        (Role::User, "please re-read a.txt, it changed", Origin::Said),
+        (Role::User, "branch rebased", Origin::Said),
+        (
+            Role::User,
+            "<user_shell_command>\n<command>\nsed -i 1d a.txt\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>",
+            Origin::Said,
+        ),
+        (
+            Role::User,
+            "I ran the following shell command:\n```sh\ngit pull\n```\n\nThis produced the following result:\n```\n```",
+            Origin::Said,
+        ),
+        (Role::User, "Undo restored snapshot 1a2b3c4.", harness(None)),
+        (Role::User, "[TASK RESUMPTION] This task was interrupted 2 hours ago.", Origin::Said),
+        (Role::User, "Stop hook feedback:\n[make fmt]: reformatted 2 files", Origin::Said),
+        (Role::User, "PostToolUse:Edit [npx prettier --write] ran: a.txt 34ms", Origin::Said),
     ];
     let mut counted = Counted::default();
     for (role, text, origin) in cases {
@@ -395,6 +478,11 @@ fn what_people_and_harnesses_say_is_an_observation() {
         "done, thanks",
         "I want a.txt to be changed",
         "<bash-input>ls</bash-input>",
+        "<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>",
+        "I ran the following shell command:\n```sh\nls\n```\n\nThis produced the following result:\n```\na.txt\n```",
+        "I haven't changed anything",
+        "I did not change a.txt",
+        "I changed my mind, use the first approach",
         "I changed b.txt",
     ] {
         let mut world = World::new();
@@ -402,6 +490,22 @@ fn what_people_and_harnesses_say_is_an_observation() {
         assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{text}");
     }
     counted.judge();
+}
+
+/// An edit that is refused because the file is not as it was read, and a commit whose hook changed files.
+#[test]
+fn refusals_and_hooks_tell_of_changes_by_others() {
+    let stale = "<tool_use_error>File has been modified since read, either by the user or by a linter. Read it again before attempting to write it.</tool_use_error>";
+    let mut world = World::new();
+    let arguments = json!({"file_path": PATH, "old_string": "two", "new_string": "TWO"});
+    world.call("Edit", arguments, stale, Outcome::Failed);
+    assert_eq!(world.grades().1, Grade::InDoubt);
+    world.read();
+    assert_eq!(world.grades(), (Grade::Sure, Grade::Sure));
+    let hook =
+        "trim trailing whitespace....Failed\n- hook id: trailing-whitespace\n- files were modified by this hook\n";
+    world.call("Bash", json!({"command": "git commit -am x"}), hook, Outcome::Failed);
+    assert_eq!(world.grades().1, Grade::InDoubt);
 }
 
 #[test]
@@ -435,6 +539,24 @@ fn commands_that_go_on_stay_in_the_account() {
 
     let world = grade_while("Bash", json!({"command": "make watch > /tmp/log 2>&1 &"}), "");
     assert_eq!(world.grades().0, Grade::Presumed);
+    let lasting = [
+        ("Bash", json!({"command": "setsid -f ./gen.sh"}), ""),
+        ("Bash", json!({"command": "tmux new-session -d -s g './gen.sh'"}), ""),
+        ("Bash", json!({"command": "screen -dmS g ./gen.sh"}), ""),
+        ("Bash", json!({"command": "echo 'rm -r src' | at now + 1 minute"}), ""),
+        ("bash", json!({"command": "./gen.sh", "mode": "async"}), "<command started in background with sessionId: s1>"),
+        (
+            "run_in_terminal",
+            json!({"command": "./gen.sh", "isBackground": true}),
+            "Command is running in terminal with ID=t1",
+        ),
+        ("execute_command", json!({"command": "./gen.sh"}), "Command is still running in the user's terminal.\nx"),
+        ("bash", json!({"command": "./gen.sh"}), "Command timed out after 5s and was moved to the background"),
+    ];
+    for (tool, arguments, output) in lasting {
+        let world = grade_while(tool, arguments.clone(), output);
+        assert!(world.grades().1 <= Grade::Presumed, "{tool} {arguments}");
+    }
     let world = grade_while("Bash", json!({"command": "go test ./a & go test ./b & wait"}), "");
     assert_eq!(world.grades().0, Grade::Sure, "they were waited for");
 }

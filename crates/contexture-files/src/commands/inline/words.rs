@@ -65,6 +65,7 @@ pub(super) const PYTHON_DEEDS: &[&str] = &[
     "extract",
     "extractall",
     "fdopen",
+    "fileinput",
     "fork",
     "getattr",
     "globals",
@@ -106,7 +107,22 @@ pub(super) const PYTHON_DEEDS: &[&str] = &[
 ];
 
 /// Words with which Python writes into a file that is open or named.
-pub(super) const PYTHON_WRITERS: &[&str] = &["dump", "write", "write_bytes", "write_text", "writelines"];
+pub(super) const PYTHON_WRITERS: &[&str] = &[
+    "dump",
+    "imwrite",
+    "savefig",
+    "savetxt",
+    "to_csv",
+    "to_excel",
+    "to_parquet",
+    "to_pickle",
+    "tofile",
+    "urlretrieve",
+    "write",
+    "write_bytes",
+    "write_text",
+    "writelines",
+];
 
 /// Words with which Python finds names of files that are not written out.
 pub(super) const PYTHON_FINDERS: &[&str] = &[

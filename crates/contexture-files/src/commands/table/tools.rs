@@ -103,9 +103,24 @@ pub(super) static ROWS: &[Program] = &[
     ]),
     program("clang-format").reads_unless(&["-i", "--i", "--files"]).actions(&[formats("", &["-i"], &[])]),
     program("claude").runs(Runs::Agent),
-    program("cloc").text(&[]),
+    program("cloc").text(&[]).reads_unless(&[
+        "--out",
+        "--report-file",
+        "--strip-comments",
+        "--strip-code",
+        "--extract-with",
+        "--config",
+        "--write-lang-def",
+        "--counted",
+        "--ignored",
+        "--found",
+        "--categorized",
+        "--unicode",
+        "--diff-alignment",
+    ]),
     program("cmake").actions(&[presumed("--build")]),
     program("codex").runs(Runs::Agent),
+    program("compileall").actions(&[presumed("")]),
     program("composer").tasks(&["composer.json"]),
     program("copilot").runs(Runs::Agent),
     program("ctest").actions(&[presumed("")]),
@@ -166,6 +181,7 @@ pub(super) static ROWS: &[Program] = &[
         .prints(Output::Git)
         .runs(Runs::Work)
         .actions(&[
+            reads("annotate"),
             reads("blame"),
             reads("cat-file"),
             reads("check-ignore"),
@@ -173,6 +189,8 @@ pub(super) static ROWS: &[Program] = &[
             reads("count-objects"),
             reads("describe"),
             reads("diff"),
+            reads("diff-files"),
+            reads("diff-index"),
             reads("diff-tree"),
             reads("for-each-ref"),
             reads("grep"),
@@ -261,10 +279,14 @@ pub(super) static ROWS: &[Program] = &[
     program("isort")
         .actions(&[presumed_with("", &["--check", "--check-only", "--diff"]), fixes("", &[], &["py", "pyi"])]),
     program("jest").actions(&[presumed("")]),
+    program("journalctl").text(&[]).reads_unless(&["--cursor-file"]),
+    program("json.tool").reads_one(&[]),
     program("julia").takes(Arguments::Code),
     program("just").runs(Runs::Tasks),
     program("kubectl").options(OF_KUBECTL).actions(&[apart("get"), apart("logs")]),
+    program("lefthook").runs(Runs::Anything),
     program("lerna").tasks(&["package.json"]),
+    program("lint-staged").runs(Runs::Anything),
     program("lua").takes(Arguments::Code).runs(Runs::Anything),
     program("luajit").takes(Arguments::Code),
     program("mage").tasks(&["magefile.go"]),
@@ -301,13 +323,15 @@ pub(super) static ROWS: &[Program] = &[
         .takes(Arguments::Code)
         .does(Changes::Code(Language::JavaScript))
         .runs(Runs::Anything)
-        .is(&[ShortVersion]),
+        .is(&[ShortVersion])
+        .actions(&[presumed("--check"), presumed("-c"), presumed("--test")]),
     program("nodejs").takes(Arguments::Code).does(Changes::Code(Language::JavaScript)),
     program("nox").tasks(&["noxfile.py"]),
     program("npm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         apart("view"),
         presumed("audit"),
         presumed("ci"),
+        presumed("config get"),
         presumed("ls"),
         presumed("pack"),
         presumed("run build"),
@@ -354,6 +378,7 @@ pub(super) static ROWS: &[Program] = &[
     program("podman").options(OF_DOCKER),
     program("poe").tasks(&["pyproject.toml"]),
     program("poetry").actions(&[installs("add", &["toml", "lock"]), installs("install", &["lock"]), starts("run")]),
+    program("pre-commit").runs(Runs::Anything),
     program("prettier").actions(&[
         presumed_with("", &["--check", "-c", "--list-different", "-l"]),
         formats("", &["--write", "-w"], &[]),
@@ -387,7 +412,7 @@ pub(super) static ROWS: &[Program] = &[
     program("rustfmt").actions(&[presumed_with("", &["--check"]), roams("", &["rs"])]),
     program("rye").actions(&[starts("run")]),
     program("sbt").tasks(&["build.sbt"]),
-    program("scc").text(&[]),
+    program("scc").text(&[]).reads_unless(&["-o", "--output", "--format-multi"]),
     program("shfmt").actions(&[formats("", &["-w"], &[])]),
     program("staticcheck").actions(&[apart_unless("", &["-debug", "--debug"])]),
     program("stylua").actions(&[presumed_with("", &["--check"]), formats("", &[], &["lua"])]),
@@ -407,7 +432,7 @@ pub(super) static ROWS: &[Program] = &[
         apart("list-sessions"),
         apart("list-windows"),
     ]),
-    program("tokei").text(&[]),
+    program("tokei").text(&[]).reads(),
     program("tox").tasks(&["tox.ini", "pyproject.toml"]),
     program("ts-node").runs(Runs::Anything),
     program("tsc").actions(&[Action {

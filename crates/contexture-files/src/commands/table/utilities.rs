@@ -5,7 +5,11 @@ use super::arguments::{
     CAFFEINATE, CHRT, COMMAND, DOAS, ENV, EXEC, IONICE, NICE, OF_FILES, PLAIN, STDBUF, STRACE, SUDO, TIME, TIMEOUT,
     XARGS,
 };
-use super::{Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, presumed, program};
+use super::{Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, apart, apart_unless, presumed, program};
+
+/// Options with which `tar` runs another program, or makes files while it lists some.
+const TAR_RUNS: &[&str] =
+    &["-I", "-F", "-g", "--to", "--use", "--info", "--new", "--checkpoint", "--rsh", "--rmt", "--index", "--listed"];
 
 /// By name.
 pub(super) static ROWS: &[Program] = &[
@@ -37,7 +41,7 @@ pub(super) static ROWS: &[Program] = &[
         .does(Changes::Inner(Wrapper::Line))
         .runs(Runs::Anything)
         .is(&[HandsOnOptions, PassesOnStatus]),
-    program("bat").text(&["--pager"]).is(&[ShowsOperands]),
+    program("bat").text(&["--pager"]).reads_unless(&["--pager"]).is(&[ShowsOperands]),
     program("batch").takes(Arguments::Later),
     program("bg").text(&[]),
     program("bind").takes(Arguments::Callbacks).is(&[AltersShell]),
@@ -272,7 +276,22 @@ pub(super) static ROWS: &[Program] = &[
     program("sum").reads(),
     program("tac").text(&[]).reads().is(&[NamesItself, ShowsOperands]),
     program("tail").text(&[]).reads().prints(Output::Ends).filters(Filter::Ends).is(&[NamesItself, ShowsOperands]),
-    program("tar").runs(Runs::Anything),
+    program("tar").runs(Runs::Anything).actions(&[
+        apart_unless("tf", TAR_RUNS),
+        apart_unless("tvf", TAR_RUNS),
+        apart_unless("tzf", TAR_RUNS),
+        apart_unless("tzvf", TAR_RUNS),
+        apart_unless("-t", TAR_RUNS),
+        apart_unless("-tf", TAR_RUNS),
+        apart_unless("-tvf", TAR_RUNS),
+        apart_unless("-tzf", TAR_RUNS),
+        apart_unless("-tzvf", TAR_RUNS),
+        apart_unless("--list", TAR_RUNS),
+        apart_unless("xOf", TAR_RUNS),
+        apart_unless("xzOf", TAR_RUNS),
+        apart_unless("-xOf", TAR_RUNS),
+        apart_unless("-xzOf", TAR_RUNS),
+    ]),
     program("tclsh").takes(Arguments::Code).runs(Runs::Anything),
     program("tee").text(&[]).does(Changes::Tee).runs(Runs::Work).is(&[NamesItself]),
     program("test").text(&[]).reads().is(&[Evaluates, NamesItself]),
@@ -298,7 +317,7 @@ pub(super) static ROWS: &[Program] = &[
     program("uniq").text(&[]).reads_one(&[]),
     program("unlink").does(Changes::Remove),
     program("unset").text(&[]).sets(Sets::Always).is(&[Evaluates]),
-    program("unzip").runs(Runs::Anything),
+    program("unzip").runs(Runs::Anything).actions(&[apart("-l"), apart("-p"), apart("-t"), apart("-v"), apart("-Z1")]),
     program("uptime").reads(),
     program("vi").runs(Runs::Anything),
     program("vim").runs(Runs::Anything),
@@ -320,8 +339,9 @@ pub(super) static ROWS: &[Program] = &[
     program("xxd").text(&[]).reads_one(&["-r"]),
     program("xz").runs(Runs::Anything),
     program("yes").text(&[]),
-    program("yq").text(&[]),
-    program("zgrep").text(&[]),
+    program("yq").text(&[]).reads_unless(&["-i", "--inplace", "--in-place", "-s", "--split-exp"]),
+    program("zcat").text(&[]).also(&["bzcat", "gzcat", "xzcat", "zstdcat"]).reads(),
+    program("zgrep").text(&[]).reads(),
     program("zip").runs(Runs::Anything),
     program("zsh")
         .takes(Arguments::Shell)
