@@ -397,7 +397,9 @@ impl Dialects {
     ) -> (Seen, Directory) {
         let inner = wrapped_calls(call, arguments);
         let only = inner.as_deref().and_then(|calls| if let [only] = calls { Some(only) } else { None });
-        if let Some(only) = only.filter(|_| scripts::source(arguments).is_none()) {
+        // What an unknown tool says that seems to make a call is not what the called tool says.
+        let says_for_it = self.entry(&call.name).is_some() && scripts::source(arguments).is_none();
+        if let Some(only) = only.filter(|_| says_for_it) {
             return self.observe_in(only, output, standing);
         }
         let command = only.and_then(|only| {

@@ -196,9 +196,15 @@ fn tells_who_did(words: &[&str]) -> bool {
         let after = &words[at + 1..(at + 1 + MOST_BETWEEN).min(words.len())];
         let is_wish =
             after.iter().any(|word| matches!(*word, "want" | "would" | "will" | "could" | "need" | "if" | "when"));
-        let did = || (at + 1..at + 1 + after.len()).any(|deed| is_deed(&words[deed..]));
-        let is_negated = after.iter().any(|word| NEGATIONS.contains(word)) || after.contains(&"mind");
-        DOERS.contains(word) && !is_wish && !is_negated && (after.iter().any(|word| DEEDS.contains(word)) || did())
+        let did = |deed: usize| {
+            let rest = &words[at + 1 + deed..];
+            let is_denied = matches!(rest, ["did", denial, ..] if NEGATIONS.contains(denial));
+            !is_denied && !matches!(rest, ["changed", _, "mind", ..]) && (DEEDS.contains(&rest[0]) || is_deed(rest))
+        };
+        // What is denied after it is something else.
+        let denies = |pair: &[&str]| NEGATIONS.contains(&pair[0]) && !matches!(pair[1..], ["only" | "just"]);
+        let denied = (0..after.len()).find(|at| denies(&after[*at..after.len().min(at + 2)])).unwrap_or(after.len());
+        DOERS.contains(word) && !is_wish && (0..denied).any(did)
     })
 }
 
