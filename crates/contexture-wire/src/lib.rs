@@ -50,7 +50,7 @@ pub use events::{BadEvent, EventParser};
 pub use format::Format;
 pub use marks::CacheMarks;
 pub use plan::{Plan, Segment, ShownUnit};
-pub use read::{read, read_at};
+pub use read::{as_reminder, read, read_at};
 pub use request::Request;
 pub use unit::{Unit, groups, unit_tokens};
 pub use usage::Usage;

@@ -10,8 +10,8 @@ use super::format::Format;
 use super::unit::Unit;
 use super::{anthropic, chat, gemini, responses};
 
-/// How harnesses mark what they add to messages on their own account.
-const REMINDER_START: &str = "<system-reminder>";
+/// How harnesses mark what they add to messages on their own account: before it, and after it.
+pub(super) const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
 
 /// What harnesses remind of by themselves, by words that are in it. All other reminders are taken for somebody's
 /// instructions.
@@ -59,6 +59,24 @@ pub fn read_at(
     Ok(units)
 }
 
+/// A text that nobody said, as a harness adds it to what the user says: [`read`] finds its origin again.
+pub fn as_reminder(origin: &Origin, text: &str) -> String {
+    let (kind, path) = match origin {
+        Origin::Harness { kind, path } => (kind.as_deref(), path.as_deref()),
+        Origin::Said | Origin::Layer { .. } => (None, None),
+    };
+    let note = NOTES.iter().find(|(_, noted)| kind == Some(*noted));
+    let note = note.map(|(words, _)| match path {
+        Some(path) => format!("Note: {path} {words}\n"),
+        None => format!("{words}\n"),
+    });
+    let [start, end] = REMINDER;
+    if text.trim_start().starts_with(start) {
+        return text.to_owned();
+    }
+    format!("{start}\n{}{text}\n{end}", note.unwrap_or_default())
+}
+
 /// Notes where the agent works, and who wrote what.
 fn note(units: &mut [Unit], directory: Option<&Arc<str>>) {
     for unit in units {
@@ -76,7 +94,7 @@ fn origin_of(item: &Item) -> Origin {
         return Origin::Said;
     };
     let text = message.text_cow();
-    if !text.trim_start().starts_with(REMINDER_START) {
+    if !text.trim_start().starts_with(REMINDER[0]) {
         return Origin::Said;
     }
     let note = NOTES.iter().find(|(words, _)| text.contains(words));

@@ -33,8 +33,8 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
         }
         "reasoning" => reasoning(&fields)?.into(),
         kind if PROVIDERS_CALLS.contains(&kind) => Item::Opaque(serde_json::from_str(json)?),
-        // The past as the provider compacted it: nothing of it is anywhere else.
-        "compaction" | "compaction_summary" => {
+        // The past as the provider compacted it, and settings from there on: nothing of them is anywhere else.
+        "compaction" | "compaction_summary" | "configuration_update" => {
             Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
         }
         // What developers add in forms of their own, such as more tools.

@@ -13,11 +13,9 @@ use super::anthropic::{Blocks, MARK};
 use super::entry::Entry;
 use super::error::WireError;
 use super::fields::{Fields, quoted, text_of};
+use super::read::REMINDER;
 
 const ROLE: &str = "system";
-
-/// How harnesses mark what they add on their own account, where there is no role for it.
-const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
 
 /// Messages of which all system messages are where the provider accepts them, for a request with `of` messages.
 pub(super) fn placed(entries: Vec<Entry<'_>>, of: usize) -> Result<Vec<Entry<'_>>, WireError> {

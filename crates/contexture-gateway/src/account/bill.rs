@@ -5,7 +5,7 @@ use contexture::wire::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::Spent;
-use crate::account::growth::{BodyBytes, Growth};
+use crate::account::growth::{BodyBytes, Growth, MoreBytes};
 use crate::account::models::Model;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
@@ -40,12 +40,15 @@ pub struct Account {
     /// What requests have grown by while nothing was folded: by our own count, and by the provider's.
     #[serde(default)]
     grown: (f64, f64),
-    /// The same by bytes, and the bytes that the client sent last.
-    #[serde(default)]
-    grown_bytes: (f64, f64),
-    /// The same for each kind of bytes.
+    /// The same by bytes, for each kind of them.
     #[serde(default)]
     growth: Growth,
+    /// The same for the pieces of the text in place of its bytes.
+    #[serde(default)]
+    growth_of_pieces: Growth,
+    /// The pieces of the text that came last, and of what was sent.
+    #[serde(default)]
+    last_pieces: (u64, u64),
     #[serde(default)]
     last_bytes: u64,
     /// The bytes that were sent last.
@@ -66,9 +69,6 @@ pub struct Account {
     /// Tokens that would have been sent with the last request without these folds; 0 if all are paid back.
     #[serde(default)]
     unfolded: u64,
-    /// How requests have grown while nothing was folded: sums of tokens sent times those that came, and of their squares.
-    #[serde(default)]
-    kept: (f64, f64),
     /// When the last response arrived, in milliseconds since the Unix epoch.
     last_ms: u64,
     /// How many tokens the provider counts for one of our own estimate.
@@ -156,6 +156,12 @@ pub struct FoldBill {
 
 /// Text has fewer bytes for a token.
 const MOST_BYTES_PER_TOKEN: f64 = 12.0;
+
+/// The fewest and the most tokens for a byte of text.
+const TOKENS_PER_BYTE: [f64; 2] = [0.05, 2.0];
+
+/// The same for a piece, which is about a hundredth.
+const TOKENS_PER_PIECE: [f64; 2] = [0.0025, 0.04];
 
 /// The share of a request that is found when its prefix has not changed.
 const FOUND: f64 = 0.9;
@@ -268,7 +274,7 @@ impl Account {
         let is_told = is_told || sent.has_apart;
         self.last_held = if is_told { total - usage.input } else { total };
         self.last_plain = if is_told { usage.input } else { 0 };
-        self.learn(&sent, total, came);
+        self.learn(&sent, total);
         (self.last_came, self.last_sent, self.last_ms) = (came, total, now_ms);
         bill
     }
@@ -301,19 +307,19 @@ impl Account {
             (last_own, true) => {
                 // What goes on never gets shorter, unless the client makes it so; earlier versions counted other bytes.
                 let least = if sent.rewritten.is_some() { f64::NEG_INFINITY } else { 0.0 };
-                let (text, opaque) = sent.came_bytes.more_than(&self.last_came_bytes());
-                let bytes = text.max(least);
+                let more = sent.came_bytes.more_than(&self.last_came_bytes());
+                let bytes = more.text.max(least);
                 let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
                 // Pictures have many bytes and few tokens. A client that goes back sends less of both.
                 match counted.filter(|counted| counted.abs() * MOST_BYTES_PER_TOKEN < bytes.abs()) {
                     Some(counted) => counted * self.marginal(),
-                    None => self.tokens_of((bytes, opaque)),
+                    None => self.tokens_of(MoreBytes { text: bytes, pieces: more.pieces.max(least), ..more }),
                 }
             }
             (_, false) => {
                 let came = sent.came_bytes.more_than(&self.last_came_bytes());
                 let went = sent.sent_bytes.more_than(&self.last_went_bytes());
-                own(total) - own(self.last_sent) + self.tokens_of((came.0 - went.0, came.1 - went.1))
+                own(total) - own(self.last_sent) + self.tokens_of(came - went)
             }
         };
         (own(self.last_came) + more).max(0.0) as u64
@@ -335,50 +341,51 @@ impl Account {
 
     /// The bytes that came last.
     fn last_came_bytes(&self) -> BodyBytes {
-        BodyBytes { text: self.last_bytes, opaque: self.last_opaque.0 }
+        BodyBytes { text: self.last_bytes, pieces: self.last_pieces.0, opaque: self.last_opaque.0 }
     }
 
     /// The bytes that were sent last.
     fn last_went_bytes(&self) -> BodyBytes {
-        BodyBytes { text: self.last_sent_bytes, opaque: self.last_opaque.1 }
+        BodyBytes { text: self.last_sent_bytes, pieces: self.last_pieces.1, opaque: self.last_opaque.1 }
     }
 
-    /// How many tokens the provider counts for bytes of what is new: of text, and of others.
-    fn tokens_of(&self, (text, opaque): (f64, f64)) -> f64 {
-        match self.growth.rates() {
-            Some((of_text, of_opaque)) => text * of_text.clamp(0.05, 2.0) + opaque * of_opaque.min(2.0),
-            None => text * self.marginal_of_bytes(),
+    /// How many tokens the provider counts for bytes of what is new. The text is measured by its bytes or by its pieces,
+    /// whichever explains better what the provider has counted so far.
+    fn tokens_of(&self, more: MoreBytes) -> f64 {
+        let is_by_pieces = self.growth_of_pieces.unexplained() < self.growth.unexplained();
+        let by_pieces = self.growth_of_pieces.rate().filter(|_| is_by_pieces);
+        let (growth, text, usual, [least, most]) = match by_pieces {
+            Some(rate) => (&self.growth_of_pieces, more.pieces, rate, TOKENS_PER_PIECE),
+            None => (&self.growth, more.text, self.growth.rate().unwrap_or(0.25), TOKENS_PER_BYTE),
+        };
+        match growth.rates() {
+            Some((of_text, of_opaque)) => text * of_text.clamp(least, most) + more.opaque * of_opaque.min(2.0),
+            None => text * usual.clamp(least, most),
         }
     }
 
     /// The share of tokens that a part of the bytes has, by what the provider counts for each kind of them.
     fn share(&self, tokens: u64, part: BodyBytes, of: BodyBytes) -> u64 {
-        let weight = |bytes: BodyBytes| self.tokens_of((bytes.text as f64, bytes.opaque as f64));
+        let weight = |bytes: BodyBytes| self.tokens_of(bytes.all());
         let whole = weight(of);
         if whole > 0.0 { (tokens as f64 * (weight(part) / whole).min(1.0)) as u64 } else { tokens }
     }
 
-    /// How many tokens the provider counts for a byte of what is new.
-    fn marginal_of_bytes(&self) -> f64 {
-        let (bytes, counted) = self.grown_bytes;
-        if bytes >= LEAST_GROWN { (counted / bytes).clamp(0.05, 2.0) } else { 0.25 }
-    }
-
     /// Learns what the provider counts for one of ours.
-    fn learn(&mut self, sent: &SentRequest, total: u64, came: u64) {
+    fn learn(&mut self, sent: &SentRequest, total: u64) {
         if self.last_sent > 0 && !sent.has_moved {
-            let (bytes, opaque) = sent.sent_bytes.more_than(&self.last_went_bytes());
+            let MoreBytes { text: bytes, pieces, opaque } = sent.sent_bytes.more_than(&self.last_went_bytes());
             let counted = total as f64 - self.last_sent as f64;
-            if sent.rewritten.is_none() {
-                let came = came as f64 - self.last_came as f64;
-                self.kept = (self.kept.0 + counted * came, self.kept.1 + came * came);
-            }
             if bytes > 0.0 && counted > 0.0 {
-                self.grown_bytes = (self.grown_bytes.0 + bytes, self.grown_bytes.1 + counted);
                 self.growth.add((bytes, opaque), counted);
+                // Earlier versions did not count pieces.
+                if self.last_pieces.1 > 0 {
+                    self.growth_of_pieces.add((pieces, opaque), counted);
+                }
             }
         }
         (self.last_bytes, self.last_sent_bytes) = (sent.came_bytes.text, sent.sent_bytes.text);
+        self.last_pieces = (sent.came_bytes.pieces, sent.sent_bytes.pieces);
         self.last_opaque = (sent.came_bytes.opaque, sent.sent_bytes.opaque);
         if !sent.is_counted {
             self.last_own = None;
@@ -401,10 +408,13 @@ impl Account {
         let came = came as i64 - self.last_came as i64;
         let went = total as i64 - self.last_sent as i64;
         match sent.folded {
-            // Outputs may be shortened as they arrive, and files brought back: neither counts as new.
+            // What is new was counted with what the fold leaves out, as far as it would have been sent.
             Some(folded) => {
-                let without = went + (folded as f64 * self.last_ratio()) as i64;
-                ((came as f64 * self.kept_share()) as i64).min(without.max(0))
+                let last = self.last_own.filter(|_| sent.is_counted);
+                let new = last.map_or(went as f64 + folded as f64 * self.last_ratio(), |(last, _)| {
+                    ((sent.sent_tokens + folded) as f64 - last as f64) * self.marginal()
+                });
+                (new.max(0.0) as i64).min(came)
             }
             // What is sent as it came for once, or not any more, says nothing about what is new.
             None if sent.has_moved => came,
@@ -412,12 +422,6 @@ impl Account {
             None if sent.rewritten.is_some() => came.min(went),
             None => went,
         }
-    }
-
-    /// The share that is sent of what is new. Much that comes at once weighs more: that is what forces folds.
-    fn kept_share(&self) -> f64 {
-        let (sent, came) = self.kept;
-        if came >= LEAST_GROWN * LEAST_GROWN { (sent / came).clamp(0.0, 1.0) } else { 1.0 }
     }
 
     /// What a fold cost as it was billed: more than the request would have cost with the same prefix as before.

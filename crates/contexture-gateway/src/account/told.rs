@@ -15,6 +15,9 @@ const MOST_NAMED: usize = 10;
 /// Most folds that have a line of their own.
 const MOST_FOLDS: usize = 100;
 
+/// The share of the bill of unchanged requests from which on more is called dearer: what is estimated is not exact.
+const LEAST_DEARER: f64 = 0.02;
+
 /// A line of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToldLine {
@@ -89,6 +92,7 @@ impl Receipt {
         }
         let mut lines = self.tokens_told(is_watching);
         lines.extend(self.folds_told(is_watching));
+        lines.extend(self.dearer_told().filter(|_| !is_watching));
         lines.extend(self.provider_edits.iter().map(|(kind, edits)| {
             let cleared = match edits.cleared {
                 0 => String::new(),
@@ -123,6 +127,18 @@ impl Receipt {
         }
         lines.extend(self.quota.iter().map(|(name, value)| ToldLine::new("quota", format!("{name}: {value}"))));
         lines
+    }
+
+    /// Why more was paid than unchanged requests would have cost, if it was.
+    fn dearer_told(&self) -> Option<ToldLine> {
+        let share = -self.amount_share();
+        let forced = self.folds.iter().filter(|fold| fold.is_forced).count();
+        let why = match (forced, self.folds.len()) {
+            (0, 0) => return None,
+            (0, _) => "what folds save has not paid for them".to_owned(),
+            _ => format!("{} made because the window was full; a larger budget needs fewer", counted(forced, "fold")),
+        };
+        (share > LEAST_DEARER).then(|| ToldLine::urgent("dearer", format!("{}: {why}", less_or_more(-share))))
     }
 
     fn warnings(&self) -> Vec<ToldLine> {
@@ -332,6 +348,7 @@ fn ms(us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::record::{DecidedNote, DecisionKind};
 
     fn receipt() -> Receipt {
         Receipt {
@@ -380,6 +397,15 @@ mod tests {
             lines.map(|line| line.text).collect::<Vec<_>>()
         };
         assert_eq!(urgent(&receipt()), Vec::<String>::new());
+        let fold = |is_forced: bool| DecidedNote {
+            is_forced,
+            ..DecidedNote::new(DecisionKind::Fold, if is_forced { "the window is full" } else { "it pays" })
+        };
+        let dearer = |folds: Vec<DecidedNote>| urgent(&Receipt { dollars: Some((1.4, 1.27)), folds, ..receipt() });
+        let told = "10 % more: 2 folds made because the window was full; a larger budget needs fewer";
+        assert_eq!(dearer(vec![fold(true), fold(false), fold(true)]), [told]);
+        assert_eq!(dearer(vec![fold(false)]), ["10 % more: what folds save has not paid for them"]);
+        assert_eq!(dearer(Vec::new()), Vec::<String>::new());
         let bad = Receipt { failed: BTreeMap::from([(529, 2)]), dependent: vec!["c".to_owned()], ..receipt() };
         let told = [
             "2 with status 529",

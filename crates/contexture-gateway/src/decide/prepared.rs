@@ -319,7 +319,7 @@ mod tests {
 
     fn prepared(outgoing: Outgoing, request: &Request<'_>, (sent, came): (u64, u64)) -> PreparedRequest {
         let requested = requested_model(&Options::default(), &Default::default(), Some(request));
-        let came_bytes = BodyBytes { text: 4 * came, opaque: 0 };
+        let came_bytes = BodyBytes { text: 4 * came, ..BodyBytes::default() };
         PreparedRequest::new(outgoing, 1, requested, OwnCount { sent, came, is_counted: true, came_bytes })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
 use contexture::transcript::Record;
-use contexture::wire::Format;
+use contexture::wire::{Format, as_reminder, read};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -56,6 +56,10 @@ impl RecordedSession {
                 if asked.remove(&*output.call_id) {
                     recorded.answer(&output.call_id, &output.output, output.outcome.is_error());
                 }
+            } else if record.role() == Some(Role::System) {
+                // Nobody said it, so it must not look as if somebody had.
+                let origin = record.items()[0].meta().map(|meta| meta.origin.clone()).unwrap_or_default();
+                recorded.say(&as_reminder(&origin, &record.text()));
             } else {
                 recorded.say(&record.text());
             }
@@ -117,7 +121,6 @@ impl RecordedSession {
 
     /// All messages, each as it would be sent.
     pub fn raw_messages(&self) -> Vec<Box<RawValue>> {
-        let raw = |message: &Value| serde_json::value::to_raw_value(message).expect("a value can be written");
         self.messages.iter().map(raw).collect()
     }
 
@@ -142,15 +145,17 @@ impl RecordedSession {
 
     fn say(&mut self, text: &str) {
         let text = if text.is_empty() { "…" } else { text };
-        self.items.push((self.messages.len(), Item::user(text)));
-        self.messages.push(match self.format {
+        let message = match self.format {
             Format::Messages => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
             Format::Chat => json!({"role": "user", "content": text}),
             Format::Responses => {
                 json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
             }
             Format::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
-        });
+        };
+        let units = read(self.format, &raw(&message), None).expect("it is written as the format says");
+        self.items.extend(units.into_iter().map(|unit| (self.messages.len(), unit.item)));
+        self.messages.push(message);
     }
 
     fn respond(&mut self, record: &Record, answered: &HashSet<&str>, asked: &mut HashSet<String>) {
@@ -295,6 +300,11 @@ impl RecordedSession {
             }
         }
     }
+}
+
+/// A message as it would be sent.
+fn raw(message: &Value) -> Box<RawValue> {
+    serde_json::value::to_raw_value(message).expect("a value can be written")
 }
 
 /// The arguments of a call as an object.

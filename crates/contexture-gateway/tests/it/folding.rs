@@ -2,9 +2,9 @@
 
 use contexture::fold::records::RECORDS_MARK;
 use contexture::wire::Format;
-use contexture_gateway::Options;
 use contexture_gateway::testing::rules;
-use serde_json::Value;
+use contexture_gateway::{Options, Receipt};
+use serde_json::{Value, json};
 
 use super::agent::{Agent, file_text, numbered};
 use super::played::{digests, long, messages_of, play, play_some, records, small};
@@ -635,4 +635,24 @@ async fn what_a_script_prints_is_sent_whole() {
     check("exec", cat, true).await;
     check("exec", "for (const f of files) text((await tools.exec_command({cmd: `cat ${f}`})).output)", true).await;
     check("query", "select everything", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_inside_a_conversation_are_sent_with_every_request() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let agent = long(Format::Responses, 8);
+    // As Codex sends it with a login.
+    let settings = json!({"type": "configuration_update", "reasoning": {"effort": "low"}});
+    for at in agent.requests() {
+        let mut body: Value = serde_json::from_str(&agent.request(at, false)).unwrap();
+        body["input"].as_array_mut().unwrap().insert(1, settings.clone());
+        let (status, answer) = post(&gateway, Format::Responses, body.to_string()).await;
+        assert_eq!(status, 200, "{answer}");
+        let sent: Value = serde_json::from_str(&provider.last().body).unwrap();
+        let count = sent["input"].as_array().unwrap().iter().filter(|item| **item == settings).count();
+        assert_eq!(count, 1, "request {at}: {sent}");
+    }
+    let receipt = Receipt::of(&records(&gateway, agent.requests().len()).await);
+    assert!(!receipt.folds.is_empty(), "nothing was folded");
 }

@@ -19,13 +19,21 @@ function outputs(kind, body) {
   return done.length === 0 ? 0 : Math.max(...done) + 1;
 }
 
+// Codex gives newer models one tool that runs JavaScript, in an item of the conversation.
+function scripted(body, command) {
+  const tools = (body.input ?? []).flatMap((item) => (item.type === "additional_tools" ? item.tools : []));
+  const space = tools.find((tool) => tool.tools?.some(({ type, name }) => type === "custom" && name === "exec"));
+  const script = `const ran = await tools.exec_command({ cmd: ${JSON.stringify(command)}, max_output_tokens: 20000 });\ntext(ran.output);`;
+  return space ? { name: "exec", namespace: space.name, script } : null;
+}
+
 // The tool that runs commands, by what it is called and what it takes.
 function call(body, command) {
   const tools = (body.tools ?? []).map((tool) => tool.function ?? tool);
   const takes = (tool) => (tool.input_schema ?? tool.parameters ?? {}).properties ?? {};
   const runs = (tool) => /bash|shell|exec|terminal|command/i.test(tool.name ?? "") && ("command" in takes(tool) || "cmd" in takes(tool));
   const tool = tools.find(runs);
-  if (!tool) return null;
+  if (!tool) return scripted(body, command);
   const input = {};
   const schema = tool.input_schema ?? tool.parameters;
   for (const name of schema.required ?? []) {
@@ -71,12 +79,14 @@ function answer(kind, body, use, text, id, cached) {
     const chunk = (choices, more) => ({ ...head, object: "chat.completion.chunk", choices, ...more });
     return [chunk([{ index: 0, delta: message, finish_reason: null }]), chunk([{ index: 0, delta: {}, finish_reason: reason }]), chunk([], { usage: total })];
   }
-  const item = use
+  const item = use?.script
+    ? { id: `ctc_${id}`, type: "custom_tool_call", call_id: `call_${id}`, name: use.name, namespace: use.namespace, input: use.script, status: "completed" }
+    : use
     ? { id: `fc_${id}`, type: "function_call", call_id: `call_${id}`, name: use.name, arguments: JSON.stringify(use.input), status: "completed" }
     : { id: `msg_${id}`, type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text, annotations: [] }] };
   const response = (status, output) => ({ id: `resp_${id}`, object: "response", created_at: 0, status, model: body.model, output, usage: { ...usage, total_tokens: usage.input_tokens + 10 } });
   if (!body.stream) return response("completed", [item]);
-  const events = [{ type: "response.created", response: response("in_progress", []) }, { type: "response.output_item.added", output_index: 0, item: use ? { ...item, arguments: "", status: "in_progress" } : { ...item, content: [], status: "in_progress" } }];
+  const events = [{ type: "response.created", response: response("in_progress", []) }, { type: "response.output_item.added", output_index: 0, item: use ? { ...item, [use.script ? "input" : "arguments"]: "", status: "in_progress" } : { ...item, content: [], status: "in_progress" } }];
   if (!use) {
     const at = { item_id: item.id, output_index: 0, content_index: 0 };
     events.push({ type: "response.content_part.added", ...at, part: { type: "output_text", text: "", annotations: [] } }, { type: "response.output_text.delta", ...at, delta: text }, { type: "response.output_text.done", ...at, text });

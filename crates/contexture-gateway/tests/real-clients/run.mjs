@@ -59,7 +59,7 @@ async function attempt(client, isBehind, fault) {
   const set = Object.entries(client.set ?? {}).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
   // An address that is set already becomes the upstream.
   const upstream = client.own ? [] : ["--upstream", `${provider.url}/v1`];
-  const gateway = ["run", "--budget", process.env.BUDGET ?? String(client.budget), ...set, ...upstream, client.run ?? client.command, ...client.args];
+  const gateway = ["run", "--details", "--budget", process.env.BUDGET ?? String(client.budget), ...set, ...upstream, client.run ?? client.command, ...client.args];
   const ended = isBehind
     ? await start(contexture, gateway, { cwd: work, env })
     : await start(client.command, [...(straight.before ?? []), ...client.args], { cwd: work, env });
