@@ -2,6 +2,8 @@
 
 pub mod models;
 pub mod growth;
+mod last_request;
+mod token_rates;
 pub mod bill;
 pub mod record;
 pub mod receipt;

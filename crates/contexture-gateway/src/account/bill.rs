@@ -5,8 +5,10 @@ use contexture::wire::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::Spent;
-use crate::account::growth::{BodyBytes, Growth, MoreBytes};
+use crate::account::growth::{BodyBytes, MoreBytes};
+use crate::account::last_request::{LastRequest, Reported};
 use crate::account::models::Model;
+use crate::account::token_rates::TokenRates;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
 /// tokens at the plain input price.
@@ -16,74 +18,63 @@ pub struct Account {
     billed: f64,
     /// What pass-through would have cost.
     passed_through: f64,
-    /// Tokens sent.
-    sent: u64,
-    /// Tokens that pass-through would have sent.
-    came: u64,
-    /// Output tokens.
-    output: u64,
-    /// Requests that were billed.
-    requests: u64,
     /// Whether any request was ever sent changed.
     is_changed: bool,
-    /// Whether the last request was sent changed.
-    #[serde(default)]
-    last_changed: bool,
-    /// Tokens that pass-through would have sent with the last request.
-    last_came: u64,
-    /// Tokens that were sent with the last request.
-    #[serde(default)]
-    last_sent: u64,
-    /// The same two by our own count: sent, and received from the client.
-    #[serde(default)]
-    last_own: Option<(u64, u64)>,
-    /// What requests have grown by while nothing was folded: by our own count, and by the provider's.
-    #[serde(default)]
-    grown: (f64, f64),
-    /// The same by bytes, for each kind of them.
-    #[serde(default)]
-    growth: Growth,
-    /// The same for the pieces of the text in place of its bytes.
-    #[serde(default)]
-    growth_of_pieces: Growth,
-    /// The pieces of the text that came last, and of what was sent.
-    #[serde(default)]
-    last_pieces: (u64, u64),
-    #[serde(default)]
-    last_bytes: u64,
-    /// The bytes that were sent last.
-    #[serde(default)]
-    last_sent_bytes: u64,
-    /// Of the same two requests, the bytes that say little for their length.
-    #[serde(default)]
-    last_opaque: (u64, u64),
-    /// Tokens of the last request that were not cached.
-    #[serde(default)]
-    last_plain: u64,
-    /// Tokens that it did not find then.
-    #[serde(default)]
-    missed: u64,
-    /// What was billed more than without the folds that are not paid back yet.
-    #[serde(default)]
-    owed: f64,
-    /// Tokens that would have been sent with the last request without these folds; 0 if all are paid back.
-    #[serde(default)]
-    unfolded: u64,
-    /// When the last response arrived, in milliseconds since the Unix epoch.
-    last_ms: u64,
-    /// How many tokens the provider counts for one of our own estimate.
-    ratio: f64,
+    /// The request that was billed last.
+    #[serde(flatten)]
+    last: LastRequest,
+    /// How many tokens the provider counts.
+    #[serde(flatten)]
+    rates: TokenRates,
+    /// The folds that are not paid back yet.
+    #[serde(flatten)]
+    debt: FoldDebt,
+    /// What the provider finds in its cache.
+    #[serde(flatten)]
+    finds: CacheFinds,
     /// Tokens of a content that the provider keeps under a name, in the last request that had one.
     #[serde(default)]
     apart: u64,
-    /// Tokens of the last request that the provider should have in its cache.
-    last_held: u64,
-    /// The share of the previous request that the provider found in its cache when the prefix had not changed.
-    #[serde(default)]
-    found: Option<f64>,
     /// What was spent, with what was spent before it branched off.
     #[serde(default)]
     spent: Spent,
+}
+
+/// The folds of a conversation that are not paid back yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct FoldDebt {
+    /// What was billed more than without them.
+    #[serde(default)]
+    owed: f64,
+    /// Tokens that would have been sent with the last request without them; 0 if all are paid back.
+    #[serde(default)]
+    unfolded: u64,
+}
+
+/// What a provider finds in its cache of a request whose prefix has not changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct CacheFinds {
+    /// The share of the previous request that it found last.
+    #[serde(default)]
+    found: Option<f64>,
+    /// Tokens that it did not find then.
+    #[serde(default)]
+    missed: u64,
+}
+
+impl CacheFinds {
+    /// Learns from what the provider read from its cache of what it should have had there.
+    fn learn(&mut self, held: u64, read: u64) {
+        self.found = Some(if held > 0 { (read as f64 / held as f64).min(1.0) } else { 0.0 });
+        self.missed = held.saturating_sub(read);
+    }
+
+    /// Tokens that the provider finds of those that it should have in its cache.
+    fn of(&self, held: u64) -> u64 {
+        let found = self.found.unwrap_or(1.0);
+        // Caches that hold whole pieces miss less than one at the end, however long a request is.
+        if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 }
+    }
 }
 
 /// One request as it was sent.
@@ -157,17 +148,8 @@ pub struct FoldBill {
 /// Text has fewer bytes for a token.
 const MOST_BYTES_PER_TOKEN: f64 = 12.0;
 
-/// The fewest and the most tokens for a byte of text.
-const TOKENS_PER_BYTE: [f64; 2] = [0.05, 2.0];
-
-/// The same for a piece, which is about a hundredth.
-const TOKENS_PER_PIECE: [f64; 2] = [0.0025, 0.04];
-
 /// The share of a request that is found when its prefix has not changed.
 const FOUND: f64 = 0.9;
-
-/// Tokens by which requests must have grown before what is learnt from it counts.
-const LEAST_GROWN: f64 = 200.0;
 
 /// What is billed for the input of a response, in tokens at the plain input price.
 pub(crate) fn billed_input(model: &Model, usage: &Usage) -> f64 {
@@ -194,14 +176,7 @@ impl SentRequest {
 impl Account {
     /// How many tokens the provider counts for one of ours, rounded so that a budget is not exceeded.
     pub fn ratio(&self) -> f64 {
-        // Rounded to steps, so that budgets do not change with every request.
-        if self.ratio > 0.0 { (self.ratio * 20.0).ceil() / 20.0 } else { 1.0 }
-    }
-
-    /// The account of a new branch. The provider's cache is that of the original, and so is the balance: otherwise a
-    /// client that begins branches could be made to pay more again in each of them.
-    pub fn branch(&self) -> Self {
-        Self { sent: 0, came: 0, output: 0, requests: 0, ..*self }
+        self.rates.rounded()
     }
 
     /// What was spent, in it and before it branched off.
@@ -216,7 +191,7 @@ impl Account {
 
     /// Tokens of the last request as it was sent, by the provider's count; 0 if that is not known.
     pub fn last_sent(&self) -> u64 {
-        self.last_sent
+        self.last.sent()
     }
 
     /// Tokens of a content that the provider keeps under a name: they are in its count, and in none of ours.
@@ -227,7 +202,7 @@ impl Account {
     /// Whether the provider's cache entry for the last request has expired.
     pub fn is_cold(&self, prices: &Prices, now_ms: u64) -> bool {
         let life = prices.cache_life.map(|life| life.as_millis() as u64);
-        self.last_ms > 0 && life.is_some_and(|life| now_ms.saturating_sub(self.last_ms) > life)
+        self.last.time_ms() > 0 && life.is_some_and(|life| now_ms.saturating_sub(self.last.time_ms()) > life)
     }
 
     /// What was billed so far, and what pass-through would have been.
@@ -241,17 +216,14 @@ impl Account {
         let sent = self.with_apart(sent, usage);
         let folded = sent;
         // After folds, what is sent as it came has another prefix, and so has what comes after that.
-        let has_switched = self.is_changed && sent.is_changed != self.last_changed;
+        let has_switched = self.is_changed && sent.is_changed != self.last.is_changed();
         let sent = SentRequest { has_moved: sent.has_moved || has_switched, ..sent };
         self.is_changed |= sent.is_changed;
-        self.last_changed = sent.is_changed;
         let came = self.came(&sent, total);
         let billed = billed_input(model, usage);
         let is_same = !sent.has_moved && !sent.has_lost();
-        if is_same && self.last_ms > 0 && !self.is_cold(prices, sent.time_ms) {
-            let held = self.last_held as f64;
-            self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
-            self.missed = self.last_held.saturating_sub(usage.cache_read);
+        if is_same && self.last.time_ms() > 0 && !self.is_cold(prices, sent.time_ms) {
+            self.finds.learn(self.last.held(), usage.cache_read);
         }
         let passed_through = match self.is_changed {
             false => billed,
@@ -265,17 +237,12 @@ impl Account {
         let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back };
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
-        self.sent += total;
-        self.came += came;
-        self.output += usage.output;
-        self.requests += 1;
         // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
         let is_told = usage.cache_write + usage.cache_write_hour > 0 || (prices.write > 1.0 && usage.cache_read > 0);
         let is_told = is_told || sent.has_apart;
-        self.last_held = if is_told { total - usage.input } else { total };
-        self.last_plain = if is_told { usage.input } else { 0 };
-        self.learn(&sent, total);
-        (self.last_came, self.last_sent, self.last_ms) = (came, total, now_ms);
+        let held = if is_told { total - usage.input } else { total };
+        self.rates.learn(&self.last, &sent, total);
+        self.last = LastRequest::new(&sent, Reported { came, sent: total, held, time_ms: now_ms });
         bill
     }
 
@@ -299,120 +266,42 @@ impl Account {
             return total;
         }
         let own = |tokens: u64| tokens as f64;
-        if self.last_sent == 0 {
+        if self.last.is_none() {
             return (own(total) + (own(sent.came_tokens) - own(sent.sent_tokens)) * self.ratio()).max(0.0) as u64;
         }
-        let last_own = self.last_own.filter(|_| sent.is_counted);
+        let last_own = self.last.own().filter(|_| sent.is_counted);
         let more = match (last_own, sent.has_moved) {
             (last_own, true) => {
                 // What goes on never gets shorter, unless the client makes it so; earlier versions counted other bytes.
                 let least = if sent.rewritten.is_some() { f64::NEG_INFINITY } else { 0.0 };
-                let more = sent.came_bytes.more_than(&self.last_came_bytes());
+                let more = sent.came_bytes.more_than(&self.last.came_bytes());
                 let bytes = more.text.max(least);
                 let counted = last_own.map(|(_, last)| own(sent.came_tokens) - own(last));
                 // Pictures have many bytes and few tokens. A client that goes back sends less of both.
                 match counted.filter(|counted| counted.abs() * MOST_BYTES_PER_TOKEN < bytes.abs()) {
-                    Some(counted) => counted * self.marginal(),
-                    None => self.tokens_of(MoreBytes { text: bytes, pieces: more.pieces.max(least), ..more }),
+                    Some(counted) => counted * self.rates.marginal(),
+                    None => self.rates.tokens_of(MoreBytes { text: bytes, pieces: more.pieces.max(least), ..more }),
                 }
             }
             (_, false) => {
-                let came = sent.came_bytes.more_than(&self.last_came_bytes());
-                let went = sent.sent_bytes.more_than(&self.last_went_bytes());
-                own(total) - own(self.last_sent) + self.tokens_of(came - went)
+                let came = sent.came_bytes.more_than(&self.last.came_bytes());
+                let went = sent.sent_bytes.more_than(&self.last.sent_bytes());
+                own(total) - own(self.last.sent()) + self.rates.tokens_of(came - went)
             }
         };
-        (own(self.last_came) + more).max(0.0) as u64
-    }
-
-    /// How many tokens the provider counts for one of ours in what is new.
-    fn marginal(&self) -> f64 {
-        let (own, counted) = self.grown;
-        match own >= LEAST_GROWN {
-            true => (counted / own).clamp(0.25, 4.0),
-            false => self.last_ratio(),
-        }
-    }
-
-    /// How many tokens the provider counted for one of ours last.
-    fn last_ratio(&self) -> f64 {
-        if self.ratio > 0.0 { self.ratio } else { 1.0 }
-    }
-
-    /// The bytes that came last.
-    fn last_came_bytes(&self) -> BodyBytes {
-        BodyBytes { text: self.last_bytes, pieces: self.last_pieces.0, opaque: self.last_opaque.0 }
-    }
-
-    /// The bytes that were sent last.
-    fn last_went_bytes(&self) -> BodyBytes {
-        BodyBytes { text: self.last_sent_bytes, pieces: self.last_pieces.1, opaque: self.last_opaque.1 }
-    }
-
-    /// How many tokens the provider counts for bytes of what is new. The text is measured by its bytes or by its pieces,
-    /// whichever explains better what the provider has counted so far.
-    fn tokens_of(&self, more: MoreBytes) -> f64 {
-        let is_by_pieces = self.growth_of_pieces.unexplained() < self.growth.unexplained();
-        let by_pieces = self.growth_of_pieces.rate().filter(|_| is_by_pieces);
-        let (growth, text, usual, [least, most]) = match by_pieces {
-            Some(rate) => (&self.growth_of_pieces, more.pieces, rate, TOKENS_PER_PIECE),
-            None => (&self.growth, more.text, self.growth.rate().unwrap_or(0.25), TOKENS_PER_BYTE),
-        };
-        match growth.rates() {
-            Some((of_text, of_opaque)) => text * of_text.clamp(least, most) + more.opaque * of_opaque.min(2.0),
-            None => text * usual.clamp(least, most),
-        }
-    }
-
-    /// The share of tokens that a part of the bytes has, by what the provider counts for each kind of them.
-    fn share(&self, tokens: u64, part: BodyBytes, of: BodyBytes) -> u64 {
-        let weight = |bytes: BodyBytes| self.tokens_of(bytes.all());
-        let whole = weight(of);
-        if whole > 0.0 { (tokens as f64 * (weight(part) / whole).min(1.0)) as u64 } else { tokens }
-    }
-
-    /// Learns what the provider counts for one of ours.
-    fn learn(&mut self, sent: &SentRequest, total: u64) {
-        if self.last_sent > 0 && !sent.has_moved {
-            let MoreBytes { text: bytes, pieces, opaque } = sent.sent_bytes.more_than(&self.last_went_bytes());
-            let counted = total as f64 - self.last_sent as f64;
-            if bytes > 0.0 && counted > 0.0 {
-                self.growth.add((bytes, opaque), counted);
-                // Earlier versions did not count pieces.
-                if self.last_pieces.1 > 0 {
-                    self.growth_of_pieces.add((pieces, opaque), counted);
-                }
-            }
-        }
-        (self.last_bytes, self.last_sent_bytes) = (sent.came_bytes.text, sent.sent_bytes.text);
-        self.last_pieces = (sent.came_bytes.pieces, sent.sent_bytes.pieces);
-        self.last_opaque = (sent.came_bytes.opaque, sent.sent_bytes.opaque);
-        if !sent.is_counted {
-            self.last_own = None;
-            return;
-        }
-        if sent.sent_tokens > 0 {
-            self.ratio = (total as f64 / sent.sent_tokens as f64).clamp(0.25, 4.0);
-        }
-        if let Some((last, _)) = self.last_own.filter(|_| !sent.has_moved && self.last_sent > 0) {
-            let (own, counted) = (sent.sent_tokens as f64 - last as f64, total as f64 - self.last_sent as f64);
-            if own > 0.0 && counted > 0.0 {
-                self.grown = (self.grown.0 + own, self.grown.1 + counted);
-            }
-        }
-        self.last_own = Some((sent.sent_tokens, sent.came_tokens));
+        (own(self.last.came()) + more).max(0.0) as u64
     }
 
     /// How many tokens the request would have grown by if nothing new were folded.
     fn grown_by(&self, sent: &SentRequest, total: u64, came: u64) -> i64 {
-        let came = came as i64 - self.last_came as i64;
-        let went = total as i64 - self.last_sent as i64;
+        let came = came as i64 - self.last.came() as i64;
+        let went = total as i64 - self.last.sent() as i64;
         match sent.folded {
             // What is new was counted with what the fold leaves out, as far as it would have been sent.
             Some(folded) => {
-                let last = self.last_own.filter(|_| sent.is_counted);
-                let new = last.map_or(went as f64 + folded as f64 * self.last_ratio(), |(last, _)| {
-                    ((sent.sent_tokens + folded) as f64 - last as f64) * self.marginal()
+                let last = self.last.own().filter(|_| sent.is_counted);
+                let new = last.map_or(went as f64 + folded as f64 * self.rates.last(), |(last, _)| {
+                    ((sent.sent_tokens + folded) as f64 - last as f64) * self.rates.marginal()
                 });
                 (new.max(0.0) as i64).min(came)
             }
@@ -433,10 +322,10 @@ impl Account {
         grown: i64,
         billed: f64,
     ) -> Option<FoldBill> {
-        if !sent.has_moved || self.last_sent == 0 {
+        if !sent.has_moved || self.last.is_none() {
             return None;
         }
-        let unfolded = self.last_sent.saturating_add_signed(grown);
+        let unfolded = self.last.sent().saturating_add_signed(grown);
         let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.still_held(&sent).min(unfolded) };
         let spared = unfolded.saturating_sub(usage.total_input());
         let cost = billed - at_prices(prices, usage, held, unfolded);
@@ -445,42 +334,36 @@ impl Account {
 
     /// Tokens of what was sent last that the provider would find again if nothing new were folded.
     fn still_held(&self, sent: &SentRequest) -> u64 {
-        let Some(same) = sent.rewritten.and_then(|rewritten| rewritten.sent_same) else { return self.last_held };
+        let Some(same) = sent.rewritten.and_then(|rewritten| rewritten.sent_same) else { return self.last.held() };
         // What comes after it was sent as it came.
-        let lost = self.last_came_bytes().without(&same);
-        self.last_held - self.share(self.last_held, lost, self.last_went_bytes())
+        let lost = self.last.came_bytes().without(&same);
+        self.last.held() - self.rates.share(self.last.held(), lost, self.last.sent_bytes())
     }
 
     /// Adds what was billed more, or less, than without the folds that are not paid back. Returns whether they are with
     /// this request. What they save after that pays for no later fold.
     fn pay_back(&mut self, prices: &Prices, sent: SentRequest, usage: &Usage, grown: i64, billed: f64) -> bool {
-        if self.unfolded == 0 && sent.folded.is_some() {
-            (self.unfolded, self.owed) = (self.last_sent, 0.0);
+        if self.debt.unfolded == 0 && sent.folded.is_some() {
+            self.debt = FoldDebt { owed: 0.0, unfolded: self.last.sent() };
         }
-        if self.unfolded == 0 {
+        if self.debt.unfolded == 0 {
             return false;
         }
         // What is not found of what was sent last would not be found without folds either.
-        let held = self.unfolded.saturating_sub(self.last_sent.saturating_sub(self.still_held(&sent)));
-        self.unfolded = self.unfolded.saturating_add_signed(grown);
-        if sent.window.is_some_and(|window| self.unfolded > window) {
+        let held = self.debt.unfolded.saturating_sub(self.last.sent().saturating_sub(self.still_held(&sent)));
+        self.debt.unfolded = self.debt.unfolded.saturating_add_signed(grown);
+        let unfolded = self.debt.unfolded;
+        if sent.window.is_some_and(|window| unfolded > window) {
             return false;
         }
-        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.found_of(held).min(self.unfolded) };
-        let before = self.owed;
-        self.owed += billed - at_prices(prices, usage, held, self.unfolded);
-        if self.owed > 0.0 {
+        let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.finds.of(held).min(unfolded) };
+        let before = self.debt.owed;
+        self.debt.owed += billed - at_prices(prices, usage, held, unfolded);
+        if self.debt.owed > 0.0 {
             return false;
         }
-        (self.unfolded, self.owed) = (0, 0.0);
+        self.debt = FoldDebt::default();
         before > 0.0
-    }
-
-    /// Tokens that the provider finds of those that it should have in its cache.
-    fn found_of(&self, held: u64) -> u64 {
-        let found = self.found.unwrap_or(1.0);
-        // Caches that hold whole pieces miss less than one at the end, however long a request is.
-        if found >= FOUND { held.saturating_sub(self.missed) } else { (found * held as f64) as u64 }
     }
 
     /// What pass-through would have cost: the previous request is read from the cache and the rest is written to it,
@@ -493,13 +376,53 @@ impl Account {
         let is_cold = self.is_cold(prices, sent.time_ms);
         // What was read from the cache shows that it holds as little as that, whatever is known about the model.
         let least = if usage.cache_read > 0 { least.min(usage.cache_read) } else { least };
-        let is_cached = !is_cold && self.last_came >= least && prices.read < 1.0;
+        let is_cached = !is_cold && self.last.came() >= least && prices.read < 1.0;
         // A provider that finds less than was sent would find the same share without the gateway.
-        let found = self.found_of(self.last_came.saturating_sub(self.last_plain));
+        let found = self.finds.of(self.last.came_cached());
         // What a client has changed is not found without the gateway either.
-        let same = sent.rewritten.map(|rewritten| self.share(self.last_came, rewritten.same, self.last_came_bytes()));
+        let same =
+            sent.rewritten.map(|rewritten| self.rates.share(self.last.came(), rewritten.same, self.last.came_bytes()));
         let found = same.map_or(found, |same| found.min(same));
         let cached = if is_cached && found >= least { found.min(came) } else { 0 };
         at_prices(prices, usage, cached, came)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An account as it has been stored since before it was made of several values.
+    fn stored() -> Value {
+        json!({
+            "billed": 1_234.5, "passed_through": 2_000.25, "is_changed": true, "last_changed": true,
+            "last_came": 900, "last_sent": 700, "last_own": [650, 850], "grown": [300.5, 310.0],
+            "growth": {"text_text": 90_000.0, "text_opaque": 0.5, "opaque_opaque": 0.25, "text_counted": 22_000.0,
+                "opaque_counted": 0.125, "counted_counted": 5_500.0},
+            "growth_of_pieces": {"text_text": 1.0, "text_opaque": 0.0, "opaque_opaque": 0.0, "text_counted": 2.0,
+                "opaque_counted": 0.0, "counted_counted": 3.0},
+            "last_pieces": [41, 31], "last_bytes": 3_600, "last_sent_bytes": 2_800, "last_opaque": [7, 5],
+            "last_plain": 11, "missed": 3, "owed": 0.75, "unfolded": 880, "last_ms": 1_700_000_000_000_u64,
+            "ratio": 1.07, "apart": 2, "last_held": 689, "found": 0.995,
+            "spent": serde_json::to_value(Spent::default()).unwrap(),
+        })
+    }
+
+    #[test]
+    fn a_stored_account_is_read_and_written_as_ever() {
+        let account: Account = serde_json::from_value(stored()).unwrap();
+        assert_eq!(serde_json::to_value(account).unwrap(), stored());
+    }
+
+    #[test]
+    fn an_account_of_the_first_version_is_read() {
+        let first = json!({
+            "billed": 10.0, "passed_through": 10.0, "sent": 9, "came": 9, "output": 1, "requests": 1,
+            "is_changed": false, "last_came": 9, "last_ms": 5, "ratio": 1.0, "last_held": 9,
+        });
+        let account: Account = serde_json::from_value(first).unwrap();
+        assert_eq!((account.bills(), account.last_sent(), account.last.came()), ((10.0, 10.0), 0, 9));
     }
 }

@@ -21,9 +21,10 @@ impl Billed {
         Self { account, answer_id: None }
     }
 
-    /// The bill of a branch.
+    /// The bill of a branch. The provider's cache is that of the original, and so is the balance: otherwise a client that
+    /// begins branches could be made to pay more again in each of them.
     pub fn branch(&self) -> Self {
-        Self { account: self.account.branch(), answer_id: None }
+        Self { account: self.account, answer_id: None }
     }
 
     /// The bill.
