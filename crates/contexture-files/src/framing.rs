@@ -260,6 +260,12 @@ const MAX_CUT_MARK_BYTES: usize = 200;
 const CUT_STARTS: [&str; 8] = ["…", "...", "[", "<", "(", "*", "-", "="];
 const CUT_ENDS: [&str; 9] = ["…", "...", "]", ">", ")", "*", "-", "=", "."];
 
+/// Whether a line begins with a byte of [`CUT_STARTS`].
+fn may_be_framed(line: &str) -> bool {
+    let starts = |first: u8| CUT_STARTS.iter().any(|start| start.as_bytes()[0] == first);
+    line.bytes().next().is_some_and(starts)
+}
+
 /// Whether a line replaces, or may replace, lines that a harness left out.
 ///
 /// Harnesses put such a line between brackets, dots or the like. Lines of code often have the same words, but begin and
@@ -272,8 +278,9 @@ pub(crate) fn is_cut_mark(line: &str) -> bool {
     // A cheap test first: most lines have neither dots nor a frame, and this runs for every line of every output.
     let may_be_dotted = bare.bytes().any(|byte| byte == b'.' || byte == "…".as_bytes()[0]);
     let is_dotted = may_be_dotted && (bare.contains('…') || bare.contains("..."));
-    let is_framed =
-        CUT_STARTS.iter().any(|start| bare.starts_with(start)) && CUT_ENDS.iter().any(|end| bare.ends_with(end));
+    let is_framed = may_be_framed(bare)
+        && CUT_STARTS.iter().any(|start| bare.starts_with(start))
+        && CUT_ENDS.iter().any(|end| bare.ends_with(end));
     (is_dotted || is_framed) && {
         let line = bare.to_ascii_lowercase();
         CUT_WORDS.iter().any(|word| line.contains(word))

@@ -102,6 +102,11 @@ const MAX_WRAPPER_LINES: usize = 6;
 
 /// Splits a line into its number and its text.
 pub fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
+    // A cheap test first: most lines begin with something else.
+    let first = line.bytes().find(|byte| !matches!(byte, b' ' | b'\t'))?;
+    if !first.is_ascii_digit() && first != b'<' {
+        return None;
+    }
     let bare = line.strip_prefix("<content>").or_else(|| line.strip_prefix("<file>")).unwrap_or(line);
     let bare = match style {
         Style::Arrow | Style::Tab | Style::Bar => bare.trim_start_matches([' ', '\t']),
@@ -125,11 +130,6 @@ pub fn split_number(line: &str, style: Style) -> Option<(usize, &str)> {
 
 /// Returns the number, its style and the text of a line whose number cannot be mistaken for text.
 pub fn split_surely_numbered(line: &str) -> Option<(usize, Style, &str)> {
-    // A cheap test first: most lines of most texts begin with something else.
-    let first = line.trim_start_matches([' ', '\t']).as_bytes().first()?;
-    if !first.is_ascii_digit() && *first != b'<' {
-        return None;
-    }
     let sure = [Style::Arrow, Style::Tab, Style::Bar, Style::Colon];
     sure.into_iter().find_map(|style| split_number(line, style).map(|(number, rest)| (number, style, rest)))
 }

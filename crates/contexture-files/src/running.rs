@@ -3,7 +3,7 @@
 use super::commands::{everything, in_short, reaches_everything};
 use super::model::named_places;
 use super::notes::{NOTICES, is_one_of, named_hashes};
-use super::observation::{Observation, Seen};
+use super::observation::{Kind, Observation, Seen};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// Most commands that are followed at once. Of more, the oldest stay.
@@ -178,7 +178,13 @@ const STARTED: [&str; 11] = [
 
 /// What a call started that goes on after it.
 fn started(seen: &Seen, arguments: &str, output: &str) -> Option<Started> {
-    let begin = STARTED.iter().find_map(|phrase| output.split_once(phrase));
+    // A file that is only read may have any text.
+    if seen.kind == Kind::Read && seen.command.is_none() {
+        return None;
+    }
+    // Whether a phrase is there is found out much faster than where.
+    let phrase = STARTED.iter().find(|phrase| output.contains(**phrase));
+    let begin = phrase.and_then(|phrase| output.split_once(phrase));
     let agent = agent_id(output);
     let is_apart = seen.command.as_deref().is_some_and(leaves_behind);
     let is_asked = seen.command.is_some()
