@@ -113,12 +113,21 @@ pub mod project;
 mod arguments;
 
 pub use contexture_files as files;
-pub use contexture_fold as fold;
 pub use contexture_memory::{facts, personal, recall, redact};
 pub use contexture_wire as wire;
 pub use contexture_wire::transcript;
 
 mod front;
+
+/// Folding the past of a coding agent into what it still needs; `contexture-fold` has its parts.
+pub mod fold {
+    pub use contexture_fold::cap::{has_hash, short_hash};
+    pub use contexture_fold::records::RECORDS_MARK;
+    pub use contexture_fold::{
+        Account, Asking, Fold, FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, Replay, Rest, RestError,
+        ShownItem, ToldLines, Written, decision, told_lines,
+    };
+}
 
 pub use front::{in_memory, open};
 

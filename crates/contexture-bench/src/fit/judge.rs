@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
+use contexture_fold::fitting::{WEIGHT_COUNT, WEIGHTS};
 use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 

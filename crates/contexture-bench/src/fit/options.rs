@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use contexture::fold::fitting::{WEIGHT_COUNT, WEIGHTS};
 use contexture_cli::failure::Failure;
+use contexture_fold::fitting::{WEIGHT_COUNT, WEIGHTS};
 
 /// The default budget in tokens.
 pub const DEFAULT_BUDGET: u64 = 32_000;

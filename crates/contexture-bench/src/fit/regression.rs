@@ -7,7 +7,7 @@
 //! Every request has the same weight. If every needed chunk had, a few changes that need forty chunks at once would
 //! dominate: weights fitted like that captured 67 % instead of 70 % of the needed bytes of held-out recordings.
 
-use contexture::fold::fitting::WEIGHT_COUNT;
+use contexture_fold::fitting::WEIGHT_COUNT;
 
 use super::sample::Request;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use contexture::fold::fitting::WEIGHTS;
+use contexture_fold::fitting::WEIGHTS;
 use contexture_terminal::table::{Align, TextTable};
 use serde_json::{Value, json};
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use contexture::files::dialect::Dialects;
 use contexture::files::model::FileModel;
 use contexture::files::observation::{Observation, Seen};
-use contexture::fold::fitting::{WEIGHT_COUNT, terms};
-use contexture::fold::view::Chunk;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::{FunctionCall, Item};
 use contexture::tokens::{Estimate, count_item};
 use contexture::transcript::Record;
+use contexture_fold::fitting::{WEIGHT_COUNT, terms};
+use contexture_fold::view::Chunk;
 
 use crate::synthetic::Rng;
 

@@ -93,7 +93,7 @@ fn windows_are_one_line_for_every_assistant_message() {
 fn compact(text: &Value) -> Value {
     let text = text.as_str().expect("a text is a string");
     let blocks = numbered(text).unwrap_or_default();
-    contexture::fold::compact::compact(text, &blocks.iter().collect::<Vec<_>>()).map_or(json!(text), Value::String)
+    contexture_fold::compact::compact(text, &blocks.iter().collect::<Vec<_>>()).map_or(json!(text), Value::String)
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use contexture::files::dialect::Dialects;
 use contexture::files::disk::Gate;
-use contexture::fold::cap::short_hash;
 use contexture::fold::decision::{Piece, Records};
+use contexture::fold::short_hash;
 use contexture::fold::{Asking, FoldDecision, Folder, Meter, Policy, Replay, Rest, ShownItem};
 use contexture::host::FsAdapter;
 use contexture::item::{Item, Role};

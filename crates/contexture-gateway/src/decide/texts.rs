@@ -1,7 +1,7 @@
 //! The whole of texts that decisions shorten, by which they can be shown again.
 
 use contexture::fold::FoldDecision;
-use contexture::fold::cap::short_hash;
+use contexture::fold::short_hash;
 use contexture::item::Item;
 use contexture::wire::{Request, read};
 

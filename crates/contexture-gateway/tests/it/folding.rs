@@ -1,6 +1,6 @@
 //! Long conversations through the gateway.
 
-use contexture::fold::records::RECORDS_MARK;
+use contexture::fold::RECORDS_MARK;
 use contexture::wire::Format;
 use contexture_gateway::testing::rules;
 use contexture_gateway::{Options, Receipt};

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use contexture::bpe::Bpe;
-use contexture::fold::cap::{cap, has_hash, short_hash};
-use contexture::fold::rows::Rows;
-use contexture::fold::{Folder, Policy, ShownItem};
+use contexture::fold::{Folder, Policy, ShownItem, has_hash, short_hash};
 use contexture::item::Role;
 use contexture::tokens::{Estimate, TokenCounter};
 use contexture::transcript::Record;
+use contexture_fold::cap::cap;
+use contexture_fold::rows::Rows;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! What people and the agent said stays at a fold, in order and in their roles, with records of what was done.
 
-use contexture::fold::records::RECORDS_MARK;
+use contexture::fold::RECORDS_MARK;
 use contexture::fold::{Fold, FoldDecision, Folder, ShownItem};
 use contexture::item::{Item, Role};
 use contexture::transcript::Record;
@@ -298,7 +298,7 @@ fn records_go_first_then_the_agents_texts_and_then_peoples() {
     assert_eq!((said, told), (0, 0));
     assert!(records > 0);
     let cut = all_folds(&folder).iter().flat_map(|fold| &fold.cut_records).next().unwrap();
-    assert_eq!(cut.hash, contexture::fold::cap::short_hash(&"nothing new\n".repeat(60)));
+    assert_eq!(cut.hash, contexture::fold::short_hash(&"nothing new\n".repeat(60)));
     assert!(window.iter().any(|shown| text(&shown.item).starts_with("finding 0: ")));
     let ([said, told, _], ..) = play(60, 8, 240);
     assert_eq!(said, 0);

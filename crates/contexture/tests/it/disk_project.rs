@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use contexture::decision::{Action, Decision};
-use contexture::fold::records::RECORDS_MARK;
+use contexture::fold::RECORDS_MARK;
 use contexture::fs::LocalFs;
 use contexture::host::{FileError, FileStamp, FileText, FsAdapter, ReadLimits, SystemClock};
 use contexture::layers::FileHistory;

@@ -7,8 +7,8 @@ use contexture_core::tokens::TokenCounter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::fold::cap::has_hash;
-use crate::fold::rows::Rows;
+use crate::fold::has_hash;
+use contexture_fold::rows::Rows;
 use contexture_text::fit::{Made, fit};
 
 /// The largest number of tokens of one result. It is never shortened, so it must fit into a small window.
