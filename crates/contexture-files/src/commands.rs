@@ -332,6 +332,12 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     if is_presumed(words) && !sets_to_write(command) {
         return Effects::presumed();
     }
+    if let Some(action) = table::action(words, |action| action.does == Does::Makes) {
+        let by = told(command);
+        let made = words.get(1 + action.len()).and_then(|name| directory.place(name));
+        let Some(path) = made else { return Effects::all(command) };
+        return Effects { doubts: vec![Observation::Doubted { path, by }], ..Effects::presumed() };
+    }
     if let Some(extensions) = installed(words) {
         let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
         let doubts = vec![Observation::Swept { under: None, extensions, by: told(command) }];

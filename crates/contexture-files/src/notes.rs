@@ -1,5 +1,6 @@
 //! What harnesses and people say about changes that no call of the agent made.
 
+mod languages;
 mod people;
 
 use super::commands::everything;
@@ -48,7 +49,9 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     }
     let mut is_restored = false;
     // What follows the name of an event is what its hook says.
-    let is_of_hook = HOOKED.iter().any(|event| text.trim_start().starts_with(event));
+    let bare = text.trim_start();
+    let bare = bare.strip_prefix("<system-reminder>").unwrap_or(bare).trim_start();
+    let is_of_hook = HOOKED.iter().any(|event| bare.starts_with(event));
     for line in lines(text) {
         let lower = line.to_lowercase();
         is_restored |= RESTORED.iter().any(|phrase| lower.contains(phrase));

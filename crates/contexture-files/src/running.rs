@@ -237,8 +237,17 @@ fn agent_id(output: &str) -> Option<&str> {
 }
 
 /// How programs are called that let another one go on.
-const DETACHING: [&str; 8] =
-    ["setsid -f", "tmux new", "tmux send", "screen -d", "| at ", "systemd-run", "pm2 start", "daemonize "];
+const DETACHING: [&str; 9] = [
+    "setsid -f",
+    "tmux new",
+    "tmux send",
+    "screen -d",
+    "| at ",
+    "| crontab -",
+    "systemd-run",
+    "pm2 start",
+    "daemonize ",
+];
 
 /// Whether a command line leaves something behind that goes on: it calls a program that does, or has a single `&` and
 /// does not wait for it.

@@ -37,6 +37,7 @@ struct Cut {
     span: u32,
     edit_distance: Option<usize>,
     is_hit: bool,
+    is_in_doubt: bool,
 }
 
 /// The time at which chunks are looked at.
@@ -101,6 +102,7 @@ impl FileCuts {
                     span: newest(|line| line.span),
                     edit_distance: edit_distance(segment, &lines),
                     is_hit: segment.is_hit,
+                    is_in_doubt: !body.iter().all(Line::is_sure),
                     lines,
                 });
             });
@@ -137,6 +139,7 @@ impl Cut {
             is_pending: file.is_pending(),
             is_pointed_at: new_mentions.any(|mention| self.holds(file, mention)),
             talk_words: 0.0,
+            is_in_doubt: self.is_in_doubt,
         }
     }
 }

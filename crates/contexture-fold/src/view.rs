@@ -56,6 +56,8 @@ pub struct Signs {
     pub is_pointed_at: bool,
     /// Rare words in common with recent talk, as a logarithm.
     pub talk_words: f64,
+    /// Whether one of its lines may have changed since it was seen.
+    pub is_in_doubt: bool,
 }
 
 impl Chunk {
@@ -381,6 +383,7 @@ pub fn need(signs: &Signs) -> f64 {
     let named = if signs.is_named { weight::NAMED } else { 0.0 };
     let pending = if signs.is_pending { weight::PENDING } else { 0.0 };
     let pointed_at = if signs.is_pointed_at { weight::POINTED_AT } else { 0.0 };
+    let in_doubt = if signs.is_in_doubt { weight::IN_DOUBT } else { 0.0 };
     weight::SEEN * seen * seen
         + edited
         + file_edited
@@ -388,6 +391,7 @@ pub fn need(signs: &Signs) -> f64 {
         + named
         + pending
         + pointed_at
+        + in_doubt
         + weight::TALK_WORDS * signs.talk_words
         + weight::SPAN * (log(f64::from(signs.span)) - weight::MIDDLE_SPAN)
         + weight::ASKS * log(signs.asks as f64)

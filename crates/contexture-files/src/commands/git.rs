@@ -3,11 +3,11 @@
 use super::copies::{Way, copied, removed};
 use super::options::GIT_UNLESS;
 use super::table::{Does, acts};
-use super::{Effects, everything, is_presumed, reach, told};
+use super::{Effects, anyhow, everything, is_presumed, reach, told};
 use crate::mentions::looks_like_file;
 use crate::observation::Observation;
 use crate::path::Directory;
-use crate::shell::{Simple, Word};
+use crate::shell::{Simple, Word, parse};
 
 /// Options with which `git reset` leaves the work tree alone.
 const KEEPS_TREE: [&str; 8] = ["--soft", "--mixed", "-q", "--quiet", "-N", "-p", "--patch", "--"];
@@ -101,6 +101,7 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
             Effects::none()
         }
         ("clone", words) => cloned(command, words, directory),
+        ("filter-branch", words) => told_anew(command, words, directory),
         ("stash", ["push" | "save", ..]) => stashed(command, &words, rest, directory),
         ("checkout" | "restore", words) => restored(command, action, words, rest, directory),
         ("rm", words) if words.contains(&"--cached") => Effects::presumed(),
@@ -123,6 +124,31 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
             if is_presumed(&line) { Effects::presumed() } else { all() }
         }
     }
+}
+
+/// Filters of `filter-branch` that change what commits say, and no file of any.
+const OF_MESSAGES: [&str; 2] = ["--msg-filter", "--tag-name-filter"];
+
+/// What `filter-branch` changes: nothing if it only rewrites messages, and what does that changes nothing itself.
+fn told_anew(command: &Simple, words: &[&str], directory: &Directory) -> Effects {
+    let mut words = words.iter();
+    let mut is_of_messages = false;
+    while let Some(word) = words.next() {
+        match *word {
+            "-f" | "--force" | "--" => {}
+            option if OF_MESSAGES.contains(&option) => {
+                let filter = words.next().and_then(|line| parse(line));
+                if filter.is_none_or(|script| anyhow(&script, directory) != Effects::none()) {
+                    return Effects::all(command);
+                }
+                is_of_messages = true;
+            }
+            // Revisions; whatever else it is told may change files.
+            option if option.starts_with('-') && option != "--all" => return Effects::all(command),
+            _ => {}
+        }
+    }
+    if is_of_messages { Effects::presumed() } else { Effects::all(command) }
 }
 
 /// What `clone` makes: a directory that was empty or was not there.

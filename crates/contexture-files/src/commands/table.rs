@@ -250,6 +250,8 @@ pub enum Does {
     Installs(&'static [&'static str]),
     /// It rewrites files.
     Formats(Formatting),
+    /// It makes the file that is named next, of files that it only reads.
+    Makes,
     /// It only starts the program that is named next.
     Starts,
 }
@@ -460,6 +462,11 @@ const fn presumed_with(words: &'static str, needs: &'static [&'static str]) -> A
 
 const fn installs(words: &'static str, extensions: &'static [&'static str]) -> Action {
     act(words, Does::Installs(extensions))
+}
+
+/// It makes the file that is named after these words.
+const fn makes(words: &'static str, unless: &'static [&'static str]) -> Action {
+    Action { unless, ..act(words, Does::Makes) }
 }
 
 const fn starts(words: &'static str) -> Action {

@@ -72,7 +72,9 @@ fn fed(mut arguments: &[Word]) -> Option<&[Word]> {
     loop {
         match arguments {
             [first, rest @ ..] if matches!(first.text.as_str(), "-0" | "-r" | "-t") => arguments = rest,
-            [first, _, rest @ ..] if matches!(first.text.as_str(), "-n" | "-P" | "-I" | "-L") => arguments = rest,
+            [first, _, rest @ ..] if matches!(first.text.as_str(), "-n" | "-P" | "-I" | "-L" | "-a" | "-d" | "-s") => {
+                arguments = rest
+            }
             // With its value: `-n1`, `-I{}`.
             [first, rest @ ..] if has_value(&first.text) => arguments = rest,
             [first, ..] if first.text.starts_with('-') => return None,
@@ -123,13 +125,16 @@ pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
 
 /// `pnpm --filter NAME exec …` without the words that say for which package.
 fn without_filter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    match words {
-        ["pnpm" | "yarn", "--filter" | "-F" | "-C" | "--dir" | "workspace", name, "exec", rest @ ..]
+    let ["pnpm" | "yarn", rest @ ..] = words else { return words };
+    match rest {
+        ["-r" | "--recursive", "exec", rest @ ..] => rest,
+        ["--filter" | "-F" | "-C" | "--dir" | "workspace", name, "exec", rest @ ..]
+        | ["-r" | "--recursive", "--filter" | "-F", name, "exec", rest @ ..]
             if !name.starts_with('-') =>
         {
             rest
         }
-        words => words,
+        _ => words,
     }
 }
 

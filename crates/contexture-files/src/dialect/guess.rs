@@ -170,6 +170,7 @@ pub(super) fn guess(name: &str, arguments: &Value) -> Does {
         () if is_of_project => Does::Anything,
         () if runs(name) && !runs_checks(&words, arguments) => Does::Anything,
         () if has_path && says(&["read", "view", "cat"]) => Does::Read,
+        () if says_not_to_change(arguments) => Does::Nothing,
         () if reads && says(&["search", "grep", "list"]) => Does::Search,
         () if reads => Does::Nothing,
         // Whatever it is for, it may have changed what it names.
@@ -186,7 +187,10 @@ fn names_call(arguments: &Value) -> bool {
 /// Whether a tool is an action of `git` that changes no file of the work tree, as in `git_add`.
 fn is_apart_from_files(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    words.len() == 2 && changes_no_file(&words)
+    match words.as_slice() {
+        ["git", "diff", "staged" | "unstaged"] => true,
+        words => words.len() == 2 && changes_no_file(words),
+    }
 }
 
 /// Names of arguments that say what a tool is to do.
@@ -256,6 +260,12 @@ pub const CHANGE_NAMES: &[&str] =
 fn asks_for_change(arguments: &Value) -> bool {
     value_of(arguments, None, &["dry_run", "dryRun"]).and_then(Value::as_bool) != Some(true)
         && (is_told_to(arguments) || has_option(arguments))
+}
+
+/// Whether an argument says in so many words that what is found is not to be changed.
+fn says_not_to_change(arguments: &Value) -> bool {
+    let is_no = |name: &&str| arguments.get(*name).and_then(Value::as_bool) == Some(false);
+    ["fix", "autofix", "auto_fix"].iter().any(is_no)
 }
 
 /// Whether an argument, or one within another, asks for a change.

@@ -1,6 +1,6 @@
 //! What people say that they did to files, and what an agent asks them to do.
 
-use super::{CHANGED, MOST_WORDS, changed_by, sentences, words_of};
+use super::{CHANGED, MOST_WORDS, changed_by, languages, sentences, words_of};
 use crate::commands::everything;
 use crate::model::named_places;
 use crate::observation::Observation;
@@ -89,6 +89,7 @@ const IRREGULAR: &[&str] = &[
     "made",
     "overwritten",
     "overwrote",
+    "put",
     "ran",
     "redid",
     "redo",
@@ -104,6 +105,9 @@ const IRREGULAR: &[&str] = &[
 
 /// Words that say who did it.
 const DOERS: &[&str] = &["i", "i'm", "i've", "ive", "we", "we've", "someone", "somebody", "colleague", "teammate"];
+
+/// Programs that change files beside the agent. What else they do is no change.
+const PROGRAMS: &[&str] = &["editor", "formatter", "hook", "hooks", "ide", "linter", "prettier"];
 
 /// Words that say that something is wished for, asked or supposed.
 const WISHES: &[&str] = &[
@@ -174,11 +178,13 @@ pub(crate) fn of_person(text: &str, was_asked: bool) -> Vec<Observation> {
     for sentence in sentences(text) {
         let lower = sentence.to_lowercase();
         let words: Vec<&str> = words_of(&lower).collect();
-        if !words.iter().any(|word| word.ends_with("ed") || IRREGULAR.contains(word)) {
+        let is_foreign = is_short && languages::tell_of_deed(&words);
+        if !is_foreign && !words.iter().any(|word| word.ends_with("ed") || IRREGULAR.contains(word)) {
             continue;
         }
         let is_named = named_places(sentence).count() > 0;
-        let says = tells_who_did(&words)
+        let says = is_foreign
+            || tells_who_did(&words)
             || clauses(&lower).any(|words| tells_of_deed(&words))
             || tells_of_change(&words)
             || (is_short && is_named && tells_of_named(&words));
@@ -204,7 +210,9 @@ fn tells_who_did(words: &[&str]) -> bool {
         // What is denied after it is something else.
         let denies = |pair: &[&str]| NEGATIONS.contains(&pair[0]) && !matches!(pair[1..], ["only" | "just"]);
         let denied = (0..after.len()).find(|at| denies(&after[*at..after.len().min(at + 2)])).unwrap_or(after.len());
-        DOERS.contains(word) && !is_wish && (0..denied).any(did)
+        let by_tool = |deed: usize| CHANGED.contains(&words[at + 1 + deed]) || words[at + 1 + deed] == "saved";
+        let is_tool = PROGRAMS.contains(word) && (0..denied.min(2)).any(by_tool);
+        !is_wish && (DOERS.contains(word) && (0..denied).any(did) || is_tool)
     })
 }
 
@@ -213,7 +221,9 @@ const NEGATIONS: &[&str] = &["didn't", "haven't", "never", "not"];
 
 /// Whether words begin with `did` or `made` and what changes a project.
 fn did_work(words: &[&str]) -> bool {
-    matches!(words, ["did" | "made", rest @ ..] if rest.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)))
+    let is_question = matches!(words, ["did", "you" | "it" | "that" | "this", ..]);
+    !is_question
+        && matches!(words, ["did" | "made", rest @ ..] if rest.iter().take(MOST_BETWEEN + 2).any(|word| WORK.contains(word)))
 }
 
 /// Whether words begin with a deed that changes a file: what is run need not, and what is checked does not.
@@ -223,7 +233,7 @@ fn is_deed(words: &[&str]) -> bool {
         ["checked", rest @ ..] => rest.first() == Some(&"out"),
         ["run" | "executed", rest @ ..] => rest.iter().any(|word| CHANGING_PROGRAMS.contains(word)),
         ["threw", rest @ ..] => rest.contains(&"away"),
-        ["put", rest @ ..] => rest.contains(&"back"),
+        ["put", rest @ ..] => rest.contains(&"back") || matches!(rest, [_, "in" | "into" | "there", ..]),
         ["went", rest @ ..] => rest.first() == Some(&"back"),
         [first, ..] => DEEDS.contains(first) || did_work(words),
         [] => false,

@@ -79,6 +79,10 @@ fn tables() -> String {
     for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::StaysApart) {
         let _ = writeln!(text, "| `{command}` | {} | {} |", code(action.needs), code(action.unless));
     }
+    let made: Vec<String> =
+        actions().into_iter().filter(|(_, action)| action.does == Does::Makes).map(|(command, _)| command).collect();
+    let made: Vec<&str> = made.iter().map(String::as_str).collect();
+    let _ = writeln!(text, "\nOnly the file that is named next is in doubt after {}.", code(&made));
     text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
     for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::LeavesSources) {
         let _ = writeln!(text, "| `{command}` | {} |", code(action.needs));

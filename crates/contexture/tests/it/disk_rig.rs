@@ -1,7 +1,8 @@
 //! Sessions in an engine while another program changes the same files at random.
 //!
 //! Whenever something of a file is shown anew, every line that is not in doubt was in that file at some moment during
-//! the request; nothing is shown of what the agent has not read; less than a tenth of what is shown is in doubt.
+//! the request; nothing is shown of what the agent has not read; at least 95 of 100 lines are verified or
+//! sure, although a script that nobody knows runs now and then.
 //! `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others.
 
 use std::collections::HashMap;
@@ -123,9 +124,11 @@ impl Stranger {
     }
 }
 
+#[derive(Default)]
 struct Tally {
     shown: usize,
-    in_doubt: usize,
+    /// Those of views that say of no line that it is in doubt, or presumed to be as it was.
+    known: usize,
 }
 
 async fn session(seed: u64, turns: usize) -> Tally {
@@ -142,7 +145,7 @@ async fn session(seed: u64, turns: usize) -> Tally {
         Stranger { base: project.base.clone(), past: past.clone(), dice: Dice::new(seed ^ 77), lines, made: 0 };
     let (stopping, mut dice) = (stop.clone(), Dice::new(seed));
     let thread = std::thread::spawn(move || stranger.run(&stopping));
-    let mut tally = Tally { shown: 0, in_doubt: 0 };
+    let mut tally = Tally::default();
     for _ in 0..turns {
         let file = dice.roll(FILES);
         let calls = match dice.roll(5) {
@@ -178,9 +181,9 @@ async fn turn(project: &mut Project, past: &Mutex<Past>, calls: &[(&str, serde_j
         for view in views_in(&made) {
             tally.shown += view.lines.len();
             if view.told.contains("in doubt") {
-                tally.in_doubt += view.lines.len();
                 continue;
             }
+            tally.known += if view.told.contains("presumed") { 0 } else { view.lines.len() };
             for line in &view.lines {
                 assert!(past.had(&view.path, line, &since), "`{line}` was not in {}:\n{made}", view.path);
             }
@@ -197,11 +200,12 @@ fn number_of(variable: &str, default: u64) -> u64 {
 async fn what_is_shown_is_on_the_disk_while_another_program_changes_it() {
     let sessions = number_of("CONTEXTURE_RIG_SESSIONS", 3);
     let seed = number_of("CONTEXTURE_RIG_SEED", 1);
-    let (mut shown, mut in_doubt) = (0, 0);
+    let mut all = Tally::default();
     for session_seed in seed..seed + sessions {
         let tally = session(session_seed, 80).await;
-        (shown, in_doubt) = (shown + tally.shown, in_doubt + tally.in_doubt);
+        (all.shown, all.known) = (all.shown + tally.shown, all.known + tally.known);
     }
-    println!("{in_doubt} of {shown} shown lines in doubt");
-    assert!(shown > 1_000 && in_doubt * 10 < shown, "{in_doubt} of {shown} shown lines are in doubt");
+    let Tally { shown, known } = all;
+    println!("{known} of {shown} shown lines are verified or sure");
+    assert!(shown > 1_000 && known * 100 >= shown * 95, "{known} of {shown} shown lines are verified or sure");
 }

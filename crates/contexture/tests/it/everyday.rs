@@ -27,6 +27,9 @@ fn worst_after(line: &str) -> Grade {
 /// Harmless lines, one a line; `⏎` is a line feed in one.
 const HARMLESS: &str = include_str!("everyday/harmless.txt");
 
+/// Lines that only read: they change nothing, and no table has to presume that.
+const READING: &str = include_str!("everyday/reading.txt");
+
 /// Lines that change a file, or may.
 const HARMFUL: &str = include_str!("everyday/harmful.txt");
 
@@ -44,4 +47,10 @@ fn everyday_lines_cast_no_doubt() {
 fn lines_that_change_something_cast_doubt() {
     let believed: Vec<String> = lines(HARMFUL).filter(|line| worst_after(line) != Grade::InDoubt).collect();
     assert!(believed.is_empty(), "{} lines:\n{}", believed.len(), believed.join("\n"));
+}
+
+#[test]
+fn lines_that_only_read_leave_every_file_sure() {
+    let lowered: Vec<String> = lines(READING).filter(|line| worst_after(line) != Grade::Sure).collect();
+    assert!(lowered.is_empty(), "{} lines:\n{}", lowered.len(), lowered.join("\n"));
 }

@@ -44,6 +44,7 @@ mod file_tracker;
 mod file_truth;
 mod fold;
 mod forgetting;
+mod forms;
 mod guides;
 mod fold_rest;
 #[cfg(feature = "bpe")]

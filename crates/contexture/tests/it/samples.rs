@@ -133,6 +133,14 @@ fn reads_of_known_agents_are_understood() {
             json!({"command": "cat /p/a.py", "description": "Shows it"}),
             "Output: def f():\n    return 1\nProcess Group PGID: 4711",
         ),
+        ("Qwen Code", "read_file", json!({"absolute_path": PATH}), "def f():\n    return 1\n"),
+        ("Cline", "read_file", json!({"path": PATH}), "def f():\n    return 1\n"),
+        (
+            "Kimi CLI",
+            "ReadFile",
+            json!({"path": PATH}),
+            "<system>2 lines read from file starting from line 1. End of file reached.</system>\n     1\tdef f():\n     2\t    return 1\n",
+        ),
         ("file server", "mcp__filesystem__read_text_file", json!({"path": PATH}), "def f():\n    return 1\n"),
         ("Nanocoder", "read_file", json!({"path": PATH}), "def f():\n    return 1\n"),
     ];

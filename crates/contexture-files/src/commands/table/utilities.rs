@@ -5,11 +5,36 @@ use super::arguments::{
     CAFFEINATE, CHRT, COMMAND, DOAS, ENV, EXEC, IONICE, NICE, OF_FILES, PLAIN, STDBUF, STRACE, SUDO, TIME, TIMEOUT,
     XARGS,
 };
-use super::{Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, apart, apart_unless, presumed, program};
+use super::{
+    Arguments, Changes, Filter, Output, Program, Runs, Sets, Wrapper, apart, apart_unless, makes, presumed, program,
+};
 
 /// Options with which `tar` runs another program, or makes files while it lists some.
 const TAR_RUNS: &[&str] =
     &["-I", "-F", "-g", "--to", "--use", "--info", "--new", "--checkpoint", "--rsh", "--rmt", "--index", "--listed"];
+
+/// Options with which `wget` writes a file besides what it prints, or runs a program.
+const WGET_WRITES: &[&str] = &[
+    "-a", "-e", "-o", "-r", "-m", "-p", "--a", "--config", "--e", "--hsts", "--m", "--o", "--p", "--r", "--s", "--use",
+    "--warc",
+];
+
+/// Options with which `tar` does more than to put files together.
+const TAR_TAKES: &[&str] = &[
+    "-I",
+    "-F",
+    "-g",
+    "--to",
+    "--use",
+    "--info",
+    "--new",
+    "--checkpoint",
+    "--rsh",
+    "--rmt",
+    "--index",
+    "--listed",
+    "--remove",
+];
 
 /// By name.
 pub(super) static ROWS: &[Program] = &[
@@ -89,6 +114,7 @@ pub(super) static ROWS: &[Program] = &[
     program("declare").takes(Arguments::Variables).sets(Sets::Always).is(&[Evaluates]),
     program("df").text(&[]).reads(),
     program("diff").text(&[]).reads().is(&[NamesItself]),
+    program("dig").text(&[]).reads(),
     program("dirname").text(&[]).reads().is(&[NamesItself]),
     program("dirs").does(Changes::Never),
     program("disown").text(&[]),
@@ -112,7 +138,7 @@ pub(super) static ROWS: &[Program] = &[
         PassesOnStatus,
     ]),
     program("ex").runs(Runs::Anything),
-    program("exa").text(&[]),
+    program("exa").text(&[]).reads(),
     program("exec").takes(Arguments::Command(&EXEC)).runs(Runs::Anything).is(&[
         AltersShell,
         Ends,
@@ -124,7 +150,7 @@ pub(super) static ROWS: &[Program] = &[
     program("expect").takes(Arguments::Code).runs(Runs::Anything),
     program("export").takes(Arguments::Variables).prints(Output::Variables).sets(Sets::Always).is(&[Evaluates]),
     program("expr").reads(),
-    program("eza").text(&[]),
+    program("eza").text(&[]).reads(),
     program("false").text(&[]).reads(),
     program("fc").takes(Arguments::Elsewhere),
     program("fd").takes(Arguments::Between).reads_unless(&["-x", "-X", "--exec", "--exec-batch"]),
@@ -266,6 +292,7 @@ pub(super) static ROWS: &[Program] = &[
         .is(&[NamesItself, ShowsOperands]),
     program("spell").text(&[]),
     program("split").runs(Runs::Anything),
+    program("ss").text(&[]).reads_unless(&["-D", "--diag"]),
     program("ssh").is(&[PassesOnStatus]),
     program("stat").text(&[]).reads(),
     program("stdbuf").takes(Arguments::Command(&STDBUF)),
@@ -277,6 +304,18 @@ pub(super) static ROWS: &[Program] = &[
     program("tac").text(&[]).reads().is(&[NamesItself, ShowsOperands]),
     program("tail").text(&[]).reads().prints(Output::Ends).filters(Filter::Ends).is(&[NamesItself, ShowsOperands]),
     program("tar").runs(Runs::Anything).actions(&[
+        makes("-c -f", TAR_TAKES),
+        makes("-caf", TAR_TAKES),
+        makes("-cf", TAR_TAKES),
+        makes("-cjf", TAR_TAKES),
+        makes("-czf", TAR_TAKES),
+        makes("-czvf", TAR_TAKES),
+        makes("caf", TAR_TAKES),
+        makes("cf", TAR_TAKES),
+        makes("cjf", TAR_TAKES),
+        makes("cvf", TAR_TAKES),
+        makes("czf", TAR_TAKES),
+        makes("czvf", TAR_TAKES),
         apart_unless("tf", TAR_RUNS),
         apart_unless("tvf", TAR_RUNS),
         apart_unless("tzf", TAR_RUNS),
@@ -325,7 +364,15 @@ pub(super) static ROWS: &[Program] = &[
     program("wall").text(&[]),
     program("watch").runs(Runs::Anything),
     program("wc").text(&[]).reads().is(&[NamesItself]),
-    program("wget").text(&["--use-askpass"]).runs(Runs::Anything),
+    program("wget").text(&["--use-askpass"]).runs(Runs::Anything).actions(&[
+        apart_unless("--spider", WGET_WRITES),
+        apart_unless("-O -", WGET_WRITES),
+        apart_unless("-O-", WGET_WRITES),
+        apart_unless("-q -O -", WGET_WRITES),
+        apart_unless("-q -O-", WGET_WRITES),
+        apart_unless("-qO -", WGET_WRITES),
+        apart_unless("-qO-", WGET_WRITES),
+    ]),
     program("whatis").text(&[]),
     program("whereis").text(&[]).reads(),
     program("which").text(&[]).reads(),
