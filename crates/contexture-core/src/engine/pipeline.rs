@@ -1,6 +1,6 @@
 //! Passes new items through `on_item_append` of every layer, by slot.
 
-use super::recall::{Asking, Recalled};
+use super::recall::{RecallContext, Recalled};
 use super::voice::{Voice, may_speak, meets_schema, voice};
 use crate::id::LayerId;
 use crate::item::{FunctionCallOutput, Item, Origin, Role};
@@ -10,12 +10,12 @@ use crate::layer::*;
 const WITHHELD: &str = "The output of this call was withheld.";
 
 /// Passes a user message through every layer before it is logged. The result may be empty.
-pub(crate) async fn filter_message(asking: &Asking<'_>, recalled: &mut Recalled, message: Item) -> Vec<Item> {
+pub(crate) async fn filter_message(asking: &RecallContext<'_>, recalled: &mut Recalled, message: Item) -> Vec<Item> {
     filter(asking, recalled, vec![message], None).await
 }
 
 /// Passes the output of a call through every layer before it is logged. The output is always the first item.
-pub(crate) async fn filter_output(asking: &Asking<'_>, recalled: &mut Recalled, output: Item) -> Vec<Item> {
+pub(crate) async fn filter_output(asking: &RecallContext<'_>, recalled: &mut Recalled, output: Item) -> Vec<Item> {
     let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
     let outcome = output.as_output().map(|output| output.outcome).unwrap_or_default();
     let mut items = filter(asking, recalled, vec![output], Some(&call_id)).await;
@@ -33,7 +33,7 @@ pub(crate) async fn filter_output(asking: &Asking<'_>, recalled: &mut Recalled, 
 
 /// Each layer gets what the previous one returned. `call_id` is the call that the items are the output of.
 async fn filter(
-    asking: &Asking<'_>,
+    asking: &RecallContext<'_>,
     recalled: &mut Recalled,
     mut items: Vec<Item>,
     call_id: Option<&str>,

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use super::hook_run::Manner;
 use super::render::{render, span_budget};
 use super::roster::Roster;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use crate::budget::{BudgetInput, allocate};
 use crate::id::{IdMap, LayerId};
 use crate::item::{Item, Message};
@@ -31,15 +31,15 @@ pub(crate) struct Recalled {
 }
 
 /// The inputs of a recall besides the layers.
-pub(crate) struct Asking<'a> {
-    pub(crate) shared: &'a Arc<Shared>,
+pub(crate) struct RecallContext<'a> {
+    pub(crate) shared: &'a Arc<SharedExecution>,
     pub(crate) log: &'a ItemLog,
     /// In counted tokens.
     pub(crate) policy: ProjectionPolicy,
 }
 
 /// A layer's share and its result.
-struct Asked {
+struct LayerRecall {
     layer: LayerRef,
     allocated: u64,
     outcome: Option<(Block, RecallItems, Option<Rerender>)>,
@@ -68,7 +68,7 @@ impl Recalled {
     }
 
     /// Recalls every layer, once a turn.
-    pub(crate) async fn recall_all(&mut self, asking: &Asking<'_>) {
+    pub(crate) async fn recall_all(&mut self, asking: &RecallContext<'_>) {
         let wished = std::mem::take(&mut self.batched);
         self.immediate.clear();
         asking.shared.keep_for_background(asking.log, &self.query);
@@ -77,7 +77,7 @@ impl Recalled {
     }
 
     /// Recalls the layers for which it was requested since the last model call.
-    pub(crate) async fn rerender(&mut self, asking: &Asking<'_>) {
+    pub(crate) async fn rerender(&mut self, asking: &RecallContext<'_>) {
         let chosen = std::mem::take(&mut self.immediate);
         if !chosen.is_empty() {
             asking.shared.keep_for_background(asking.log, &self.query);
@@ -87,7 +87,7 @@ impl Recalled {
     }
 
     /// Recalls the chosen layers (`None`: all), and the layers that they request, in at most three rounds.
-    async fn recall(&mut self, asking: &Asking<'_>, mut chosen: Option<Vec<LayerId>>) {
+    async fn recall(&mut self, asking: &RecallContext<'_>, mut chosen: Option<Vec<LayerId>>) {
         for _ in 0..=MAX_RERENDER_DEPTH {
             let asked = self.ask(asking, chosen.as_deref()).await;
             let wishes: Vec<(LayerRef, Rerender)> =
@@ -131,7 +131,7 @@ impl Recalled {
     }
 
     /// Recalls the chosen layers at once; the results are in slot order.
-    async fn ask(&self, asking: &Asking<'_>, chosen: Option<&[LayerId]>) -> Vec<Asked> {
+    async fn ask(&self, asking: &RecallContext<'_>, chosen: Option<&[LayerId]>) -> Vec<LayerRecall> {
         let shared = asking.shared;
         let is_chosen = |layer: &LayerRef| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id));
         let roster = shared.roster();
@@ -146,14 +146,14 @@ impl Recalled {
                 true => Some(self.serve_cached(shared, &layer, allocated)),
                 false => self.recall_layer(asking, &layer, allocated).await,
             };
-            Asked { layer, allocated, outcome }
+            LayerRecall { layer, allocated, outcome }
         }))
         .await
     }
 
     async fn recall_layer(
         &self,
-        asking: &Asking<'_>,
+        asking: &RecallContext<'_>,
         layer: &LayerRef,
         allocated: u64,
     ) -> Option<(Block, RecallItems, Option<Rerender>)> {
@@ -175,7 +175,7 @@ impl Recalled {
 
     fn serve_cached(
         &self,
-        shared: &Shared,
+        shared: &SharedExecution,
         layer: &LayerRef,
         allocated: u64,
     ) -> (Block, RecallItems, Option<Rerender>) {
@@ -184,7 +184,14 @@ impl Recalled {
     }
 
     /// Renders a result within its budget, reusing the block of an identical earlier result.
-    fn block(&self, shared: &Shared, layer: &LayerRef, answer: &RecallItems, allocated: u64, served: Served) -> Block {
+    fn block(
+        &self,
+        shared: &SharedExecution,
+        layer: &LayerRef,
+        answer: &RecallItems,
+        allocated: u64,
+        served: Served,
+    ) -> Block {
         let spec = layer.spec();
         let block = |items: Arc<[Arc<Item>]>, tokens| Block {
             layer: spec.id.clone(),
@@ -208,9 +215,9 @@ impl Recalled {
     }
 
     /// Replaces old blocks by new ones, in slot order.
-    fn take_blocks(&mut self, roster: &Roster, asked: Vec<Asked>) {
+    fn take_blocks(&mut self, roster: &Roster, asked: Vec<LayerRecall>) {
         let mut is_new = false;
-        for Asked { layer, allocated, outcome } in asked {
+        for LayerRecall { layer, allocated, outcome } in asked {
             let spec = layer.spec();
             let (block, answer) = match outcome {
                 Some((block, answer, _)) => (block, answer),
@@ -233,7 +240,7 @@ impl Recalled {
     }
 }
 
-impl Asking<'_> {
+impl RecallContext<'_> {
     /// Schedules a refresh of eventual layers, which never delays the turn.
     fn refresh_eventual(&self, chosen: &[LayerId]) {
         for layer in chosen.iter().filter_map(|id| self.shared.roster().get(id.as_str()).cloned()) {

@@ -7,10 +7,10 @@ use super::assemble::assemble;
 use super::model_call::call_model;
 use super::open;
 use super::pipeline::{filter_message, filter_output};
-use super::recall::{Asking, Recalled};
+use super::recall::{RecallContext, Recalled};
 use super::removal::remove_thread;
-use super::shared::Shared;
-use super::steering::{Verdict, judge_call, judge_response};
+use super::shared::SharedExecution;
+use super::steering::{SteeringVerdict, judge_call, judge_response};
 use super::thread::{INTERRUPTED, Thread};
 use super::tools::call_tool;
 use crate::error::Error;
@@ -25,33 +25,33 @@ use crate::usage::StepUsage;
 use crate::window::Window;
 
 /// The parts of an execution.
-pub(crate) struct Run {
-    shared: Arc<Shared>,
+pub(crate) struct ExecutionParts {
+    shared: Arc<SharedExecution>,
     thread: Thread,
     recalled: Recalled,
-    reply: Reply,
+    reply: TurnProgress,
 }
 
 /// The progress of the turn.
 #[derive(Default)]
-struct Reply {
+struct TurnProgress {
     /// The last accepted response.
     response: Option<LlmResponse>,
     /// The token usage of the last request.
     usage: Option<StepUsage>,
 }
 
-impl Run {
-    pub(crate) fn new(shared: Arc<Shared>, thread: ThreadId) -> Self {
+impl ExecutionParts {
+    pub(crate) fn new(shared: Arc<SharedExecution>, thread: ThreadId) -> Self {
         Self {
             thread: Thread::new(thread, shared.id()),
             recalled: Recalled::new(&ItemLog::new()),
             shared,
-            reply: Reply::default(),
+            reply: TurnProgress::default(),
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<SharedExecution> {
         &self.shared
     }
 
@@ -117,7 +117,7 @@ impl Run {
     /// Logs the user's message. `false`: a layer dropped it, and the model is not called.
     pub(crate) async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
         self.thread.close_unfinished_turn(&self.shared);
-        self.reply = Reply::default();
+        self.reply = TurnProgress::default();
         let message = input.into_message();
         let items = filter_message(&asking(&self.shared, &self.thread), &mut self.recalled, message).await;
         if items.is_empty() {
@@ -209,15 +209,15 @@ impl Run {
             let window = self.assemble().await?;
             let response = call_model(&self.shared, &mut self.thread, window).await?;
             match judge_response(&self.shared, self.thread.log(), &response).await {
-                Verdict::Pass => {}
-                Verdict::Guide(guidance) => {
+                SteeringVerdict::Pass => {}
+                SteeringVerdict::Guide(guidance) => {
                     if self.thread.turn_mut().is_some_and(|turn| turn.guided(guidance)) {
                         continue;
                     }
                     let message = "the response was rejected too often; it is accepted unchanged";
                     self.shared.fault(None, Hook::AfterModelCall.as_str(), message.to_owned());
                 }
-                Verdict::Deny { layer, reason } => {
+                SteeringVerdict::Deny { layer, reason } => {
                     if let Some(turn) = self.thread.turn_mut() {
                         turn.finish();
                     }
@@ -263,12 +263,12 @@ impl Run {
         let call = Arc::new(toolbox.unfolded(call));
         let public_name: Arc<str> = toolbox.public_name(&call.name).into();
         match judge_call(&self.shared, self.thread.log(), &public_name, &call).await {
-            Verdict::Pass => {}
-            Verdict::Guide(guidance) => {
+            SteeringVerdict::Pass => {}
+            SteeringVerdict::Guide(guidance) => {
                 let output = FunctionCallOutput::new(&call.call_id, guidance, Outcome::Denied);
                 return self.answer_call(&call, output.into()).await;
             }
-            Verdict::Deny { reason, .. } => {
+            SteeringVerdict::Deny { reason, .. } => {
                 let denied = format!("This call was denied and did not run: {reason}");
                 let output = FunctionCallOutput::new(&call.call_id, denied, Outcome::Denied);
                 return self.answer_call(&call, output.into()).await;
@@ -310,13 +310,13 @@ impl Run {
     }
 }
 
-fn asking<'a>(shared: &'a Arc<Shared>, thread: &'a Thread) -> Asking<'a> {
+fn asking<'a>(shared: &'a Arc<SharedExecution>, thread: &'a Thread) -> RecallContext<'a> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
-    Asking { shared, log: thread.log(), policy }
+    RecallContext { shared, log: thread.log(), policy }
 }
 
 /// Runs `store` of all layers at once.
-async fn store(shared: &Arc<Shared>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
+async fn store(shared: &Arc<SharedExecution>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
     let roster = shared.roster();
     let layers: Vec<&LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Store)).collect();
     if layers.is_empty() {
