@@ -17,7 +17,7 @@ use contexture::transcript::Transcript;
 use contexture_cli::failure::Failure;
 use contexture_cli::replay::settings::settings_of;
 use contexture_cli::settings::keys::Counter;
-use contexture_cli::settings::{Command, Sources, resolve};
+use contexture_cli::settings::{Command, SettingSources, resolve};
 use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::policies::own::Own;
@@ -108,7 +108,7 @@ pub fn run(options: &JudgeOptions) -> Result<JudgeReport, Failure> {
 
 /// The policies that were asked for.
 fn chosen(options: &JudgeOptions, tools: Vec<ExternalTool>) -> Result<Vec<ComparedPolicy>, Failure> {
-    let config = resolve(&Sources::default()).map_err(|error| Failure::work(error.to_string()))?;
+    let config = resolve(&SettingSources::default()).map_err(|error| Failure::work(error.to_string()))?;
     let settings = settings_of(&config.for_command(Command::Compare), options.budget, Counter::Estimate);
     let mut all =
         vec![ComparedPolicy::Own(Box::new(Own { settings }), "as `contexture run` does it, with its defaults")];

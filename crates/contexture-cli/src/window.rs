@@ -68,7 +68,7 @@ pub struct WindowCommand {
 }
 
 /// Everything that is printed about one window.
-struct Shown {
+struct WindowReport {
     window: Window,
     /// The names of the tools that the model is offered.
     tools: Vec<String>,
@@ -106,7 +106,7 @@ fn message(command: &WindowCommand) -> Result<String, Failure> {
 }
 
 /// Builds the window with a new engine, so that a second run reads the files again.
-async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<Shown, Failure> {
+async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<WindowReport, Failure> {
     let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
     })?;
@@ -126,7 +126,7 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
         Error::NoRoom { .. } => Failure::usage(error.to_string()).hint("`--budget TOKENS` makes the window larger"),
         error => Failure::work(error.to_string()),
     })?;
-    Ok(Shown { window, tools, references: files.report(&THREAD.into()) })
+    Ok(WindowReport { window, tools, references: files.report(&THREAD.into()) })
 }
 
 /// The engine with the tools of `chat`.
@@ -176,7 +176,7 @@ async fn watch(
     command: &WindowCommand,
     config: &Config,
     message: &str,
-    first: Shown,
+    first: WindowReport,
     screen: Screen,
 ) -> Result<(), Failure> {
     let files = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
@@ -204,7 +204,7 @@ async fn stamps(files: &LocalFs, paths: &[String]) -> Vec<Option<FileStamp>> {
     stamps.into_iter().map(|stamp| stamp.ok().map(|stamp| FileStamp { settled: true, ..stamp })).collect()
 }
 
-fn print(command: &WindowCommand, shown: &Shown, screen: Screen) -> Result<(), Failure> {
+fn print(command: &WindowCommand, shown: &WindowReport, screen: Screen) -> Result<(), Failure> {
     let text = match (command.json, command.map) {
         (true, _) => format!("{}\n", as_json(shown)),
         (_, true) => as_map(shown, screen),
@@ -233,7 +233,7 @@ fn as_text(window: &Window, screen: Screen) -> String {
 }
 
 /// The window as a table by band and layer, with the state of each reference.
-fn as_map(shown: &Shown, screen: Screen) -> String {
+fn as_map(shown: &WindowReport, screen: Screen) -> String {
     let usage = &shown.window.usage;
     let mut table = TextTable::new([
         ("band", Align::Left),
@@ -291,7 +291,7 @@ fn reference_table(references: &[FileReport], screen: Screen) -> String {
     format!("\n{}", table.fit(screen))
 }
 
-fn as_json(shown: &Shown) -> Value {
+fn as_json(shown: &WindowReport) -> Value {
     let usage = &shown.window.usage;
     json!({
         "items": shown.window.items,

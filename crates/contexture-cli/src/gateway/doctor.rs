@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::agents::Agent;
 use super::configured::Surroundings;
-use super::words::Words;
+use super::words::ProgramWords;
 use crate::failure::Failure;
 
 /// How long an agent may go on after it was answered: some ask for more than one word.
@@ -41,7 +41,7 @@ pub struct Doctor {
 }
 
 /// What was seen of an agent.
-struct Seen {
+struct AgentTrial {
     /// How it ended.
     ended: String,
     /// What it said.
@@ -85,7 +85,7 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
 }
 
 /// What the agent said.
-fn said(agent: &Agent, seen: &Seen) -> String {
+fn said(agent: &Agent, seen: &AgentTrial) -> String {
     match seen.words.is_empty() {
         true => format!("`{}` said nothing\n", agent.name),
         false => format!("`{}` said:\n{}", agent.name, seen.words),
@@ -93,15 +93,15 @@ fn said(agent: &Agent, seen: &Seen) -> String {
 }
 
 /// The route is proved, but nobody would answer on it.
-fn keyless(agent: &Agent, seen: &Seen) -> Failure {
+fn keyless(agent: &Agent, seen: &AgentTrial) -> Failure {
     let (name, ended) = (&agent.name, &seen.ended);
     let told = format!("`{name}` reaches the gateway, but without a key or a login, so its provider will refuse it");
     Failure::work(format!("{told} ({ended})")).hint(format!("log `{name}` in, or set its key, and try again"))
 }
 
 /// Why the route is not proved, with what to look at.
-fn unseen(agent: &Agent, seen: &Seen) -> Failure {
-    let Seen { ended, refused, records, .. } = seen;
+fn unseen(agent: &Agent, seen: &AgentTrial) -> Failure {
+    let AgentTrial { ended, refused, records, .. } = seen;
     let name = &agent.name;
     if *refused > 0 {
         let count = counted(*refused as usize, "request");
@@ -124,7 +124,7 @@ fn unseen(agent: &Agent, seen: &Seen) -> Failure {
     }
 }
 
-async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
+async fn tried(command: &Doctor, agent: &Agent) -> Result<AgentTrial, Failure> {
     let here = env::current_dir().unwrap_or_default();
     let variable = |name: &str| env::var(name).ok();
     let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
@@ -156,7 +156,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| agent.not_started(&error))?;
-    let words = Words::of(&mut child);
+    let words = ProgramWords::of(&mut child);
     let ended = ended(&mut child, &answerer, Duration::from_secs(command.seconds)).await?;
     let (words, refused) = (words.finish().await, gateway.refused());
     let key = gateway.url();
@@ -164,7 +164,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
     let words = words.replace(key, "(key)");
     // Another provider than the usual one may want none.
     let lacks_key = agent.is_known() && destination.upstreams == Upstreams::default() && !answerer.has_seen_key();
-    Ok(Seen { ended, words, answered: answerer.answered(), lacks_key, refused, records: gateway.stop().await })
+    Ok(AgentTrial { ended, words, answered: answerer.answered(), lacks_key, refused, records: gateway.stop().await })
 }
 
 /// Waits for an agent, for a limited time; some never end by themselves.

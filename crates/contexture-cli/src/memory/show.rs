@@ -7,7 +7,7 @@ use contexture::facts::{Fact, day, learned_in, speaker};
 use contexture::notes::Note;
 use serde_json::{Value, json};
 
-use super::whose::{Kept, Whose, in_words, wait};
+use super::whose::{PlacedFacts, Whose, in_words, wait};
 use crate::failure::Failure;
 use contexture_terminal::harmless::on_one_line;
 use contexture_terminal::screen::Screen;
@@ -46,7 +46,7 @@ pub(super) fn run(show: &MemoryShow, screen: Screen) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_json(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool) -> Value {
+fn as_json(kept: &[PlacedFacts], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool) -> Value {
     let places = kept.iter().map(|(place, facts)| {
         let facts: Vec<&Fact> = facts.all().filter(|fact| is_listed(fact)).collect();
         json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "facts": facts })
@@ -62,7 +62,7 @@ pub(super) fn note_as_json(note: &Note) -> Value {
         "bytes": text.len(), "text": text })
 }
 
-fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
+fn as_text(kept: &[PlacedFacts], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
     let mut text = String::new();
     for (place, facts) in kept {
         let mut table = TextTable::new([

@@ -7,7 +7,7 @@ use contexture::facts::{Facts, Place, Speaker};
 use contexture::notes::Note;
 use serde_json::{Value, json};
 
-use super::whose::{Kept, Whose, in_words, wait};
+use super::whose::{PlacedFacts, Whose, in_words, wait};
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
@@ -59,7 +59,7 @@ fn notes_table(notes: &[Note], screen: Screen) -> Option<String> {
     (!notes.is_empty()).then(|| table.fit(screen))
 }
 
-fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
+fn as_json(kept: &[PlacedFacts], notes: &[Note]) -> Value {
     let places = kept.iter().map(|(place, facts)| {
         let count = |speaker| by(facts, speaker);
         json!({
@@ -82,7 +82,7 @@ fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
     json!({ "places": places.collect::<Vec<_>>(), "notes": notes.collect::<Vec<_>>() })
 }
 
-fn as_table(kept: &[Kept], screen: Screen) -> String {
+fn as_table(kept: &[PlacedFacts], screen: Screen) -> String {
     let columns = ["facts", "old", "confirmed", "forgotten", "by user", "by tools", "calls", "tokens"];
     let mut table = TextTable::new([("", Align::Name)].into_iter().chain(columns.map(|name| (name, Align::Right))));
     for (place, facts) in kept {
