@@ -95,17 +95,17 @@ impl SharedExecution {
         let started = clock.monotonic();
         let ctx = self.context();
         let trace = ctx.trace.clone();
-        let ran = |status| HookSpan::new(hook, clock.monotonic().saturating_sub(started), status);
+        let span = |status| HookSpan::new(hook, clock.monotonic().saturating_sub(started), status);
         if let Some(doing) = HookFrame::running(self.id(), id) {
             let message = format!("the layer called itself from `{doing}`");
-            return self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into());
+            return self.failed(layer, span(SpanStatus::Error), message.clone(), &trace, message.into());
         }
         let limit = layer.spec().timeouts.of(hook);
         match within(clock, limit, self.begin(layer, hook, manner, call, ctx)).await {
             FutureEnd::Done(Begun { answer: Ok(mut answer), state, alone }) => {
                 self.keep_state(layer, hook, state, answer.take_state(), alone).await;
                 let (budget, item_count) = (measure(&answer), answer.item_count());
-                self.span(layer, HookSpan { budget, item_count, ..ran(SpanStatus::Ok) }, &trace);
+                self.span(layer, HookSpan { budget, item_count, ..span(SpanStatus::Ok) }, &trace);
                 HookRun::Done(answer)
             }
             FutureEnd::Done(Begun { answer: Err(error), .. }) if error.is::<AbsentHook>() => {
@@ -114,15 +114,15 @@ impl SharedExecution {
             }
             FutureEnd::Done(Begun { answer: Err(error), .. }) => {
                 let message = crate::state::describe(&*error);
-                self.failed(layer, ran(SpanStatus::Error), message, &trace, error)
+                self.failed(layer, span(SpanStatus::Error), message, &trace, error)
             }
             FutureEnd::Panicked(message) => {
                 let message = format!("panicked: {message}");
-                self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into())
+                self.failed(layer, span(SpanStatus::Error), message.clone(), &trace, message.into())
             }
             FutureEnd::Late(limit) => {
                 let message = format!("took longer than {} ms and was cancelled", limit.as_millis());
-                self.failed(layer, ran(SpanStatus::Timeout), message.clone(), &trace, message.into())
+                self.failed(layer, span(SpanStatus::Timeout), message.clone(), &trace, message.into())
             }
         }
     }
@@ -245,13 +245,13 @@ impl SharedExecution {
     fn failed<T>(
         &self,
         layer: &LayerRef,
-        ran: HookSpan,
+        span: HookSpan,
         message: String,
         trace: &HookTrace,
         error: BoxError,
     ) -> HookRun<T> {
-        let hook = ran.hook;
-        self.span(layer, HookSpan { error: Some(message.clone()), ..ran }, trace);
+        let hook = span.hook;
+        self.span(layer, HookSpan { error: Some(message.clone()), ..span }, trace);
         self.fault(Some(&layer.spec().id), hook.as_str(), message);
         HookRun::Failed(error)
     }
@@ -262,16 +262,16 @@ impl SharedExecution {
     }
 
     /// Reports a hook run to `tracing` and the observer.
-    fn span(&self, layer: &LayerRef, ran: HookSpan, trace: &HookTrace) {
+    fn span(&self, layer: &LayerRef, span: HookSpan, trace: &HookTrace) {
         tracing::debug!(
             execution_id = self.id().as_str(),
             layer_id = layer.spec().id.as_str(),
-            hook = ran.hook.as_str(),
-            duration_us = ran.took.as_micros() as u64,
-            status = ?ran.status,
-            budget = ?ran.budget,
-            item_count = ran.item_count,
-            error = ran.error,
+            hook = span.hook.as_str(),
+            duration_us = span.took.as_micros() as u64,
+            status = ?span.status,
+            budget = ?span.budget,
+            item_count = span.item_count,
+            error = span.error,
             "hook ran"
         );
         if self.core().observer.is_none() {
@@ -280,12 +280,12 @@ impl SharedExecution {
         let span = MemoryTraceSpan {
             execution_id: self.id().clone(),
             layer_id: layer.spec().id.clone(),
-            hook: ran.hook,
-            duration: ran.took,
-            status: ran.status,
-            budget: ran.budget,
-            item_count: ran.item_count,
-            error: ran.error,
+            hook: span.hook,
+            duration: span.took,
+            status: span.status,
+            budget: span.budget,
+            item_count: span.item_count,
+            error: span.error,
             notes: trace.take(),
         };
         self.core().emit(Event::Span(&span));

@@ -119,7 +119,7 @@ impl ExecutionParts {
         self.thread.close_unfinished_turn(&self.shared);
         self.reply = TurnProgress::default();
         let message = input.into_message();
-        let items = filter_message(&asking(&self.shared, &self.thread), &mut self.recalled, message).await;
+        let items = filter_message(&recall_context(&self.shared, &self.thread), &mut self.recalled, message).await;
         if items.is_empty() {
             self.commit().await?;
             return Ok(false);
@@ -158,8 +158,8 @@ impl ExecutionParts {
     }
 
     async fn recall_all(&mut self) {
-        let asking = asking(&self.shared, &self.thread);
-        self.recalled.recall_all(&asking).await;
+        let recall_context = recall_context(&self.shared, &self.thread);
+        self.recalled.recall_all(&recall_context).await;
         self.thread.observe_turn(self.recalled.blocks());
     }
 
@@ -232,7 +232,7 @@ impl ExecutionParts {
 
     /// Builds the next window, after recalling the layers for which that was requested.
     pub(crate) async fn assemble(&mut self) -> Result<Window, Error> {
-        self.recalled.rerender(&asking(&self.shared, &self.thread)).await;
+        self.recalled.rerender(&recall_context(&self.shared, &self.thread)).await;
         let core = self.shared.core();
         self.thread.provider_mut().watch_expiry(core.host.clock.now(), core.settings.cache_ttl);
         let window = assemble(&self.shared, &mut self.thread, &self.recalled).await?;
@@ -293,7 +293,7 @@ impl ExecutionParts {
         if let Item::FunctionCallOutput(output) = &output {
             self.shared.core().emit(Event::Output(CallOutput { execution_id: self.shared.id(), call, output }));
         }
-        let items = filter_output(&asking(&self.shared, &self.thread), &mut self.recalled, output).await;
+        let items = filter_output(&recall_context(&self.shared, &self.thread), &mut self.recalled, output).await;
         self.thread.answer_call(&self.shared, items);
         self.commit().await
     }
@@ -310,7 +310,7 @@ impl ExecutionParts {
     }
 }
 
-fn asking<'a>(shared: &'a Arc<SharedExecution>, thread: &'a Thread) -> RecallContext<'a> {
+fn recall_context<'a>(shared: &'a Arc<SharedExecution>, thread: &'a Thread) -> RecallContext<'a> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
     RecallContext { shared, log: thread.log(), policy }
 }
