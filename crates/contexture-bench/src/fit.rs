@@ -16,18 +16,18 @@ use contexture_cli::failure::Failure;
 
 pub use capture::{Capture, FILLS};
 pub use judge::{Baseline, Judgement, Tested, Variant};
-pub use options::{DEFAULT_BUDGET, Options};
+pub use options::{DEFAULT_BUDGET, FitOptions};
 pub use regression::Weights;
-pub use report::{Counts, Report};
+pub use report::{FitReport, RecordingCounts};
 
 /// Plays all recordings, fits the weights and evaluates them.
 ///
 /// # Errors
 ///
 /// A weight is unknown, no recording can be read, or they contain too little to fit and evaluate.
-pub fn run(options: &Options) -> Result<Report, Failure> {
+pub fn run(options: &FitOptions) -> Result<FitReport, Failure> {
     let used = options.used()?;
     let played = recordings::play_all(options)?;
     let judgement = judge::judge(&played, &used);
-    Ok(Report::new(options, &played, judgement))
+    Ok(FitReport::new(options, &played, judgement))
 }

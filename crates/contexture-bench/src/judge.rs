@@ -17,7 +17,7 @@ use contexture::transcript::Transcript;
 use contexture_cli::failure::Failure;
 use contexture_cli::replay::settings::settings_of;
 use contexture_cli::settings::keys::Counter;
-use contexture_cli::settings::{Command, Sources, resolve};
+use contexture_cli::settings::{Command, SettingSources, resolve};
 use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::policies::own::Own;
@@ -27,13 +27,13 @@ use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 
 use crate::synthetic::Rng;
-use report::{Judged, Report};
-use tool::{Tool, Tools};
+use report::{JudgeReport, JudgedPolicy};
+use tool::{ExternalTool, ExternalTools};
 use windows::Recorded;
 
 /// What to compare.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct JudgeOptions {
     /// Files and directories with recordings.
     pub paths: Vec<PathBuf>,
     /// The most tokens of a window.
@@ -51,18 +51,18 @@ pub struct Options {
 }
 
 /// One policy of the comparison.
-enum Policy {
+enum ComparedPolicy {
     /// Built in, with what it does.
     Own(Box<dyn WindowPolicy>, &'static str),
     /// A tool of others.
-    Tool(Tool),
+    Tool(ExternalTool),
 }
 
-impl Policy {
+impl ComparedPolicy {
     fn name(&self) -> &str {
         match self {
-            Policy::Own(policy, _) => policy.name(),
-            Policy::Tool(tool) => &tool.name,
+            ComparedPolicy::Own(policy, _) => policy.name(),
+            ComparedPolicy::Tool(tool) => &tool.name,
         }
     }
 }
@@ -72,8 +72,8 @@ impl Policy {
 /// # Errors
 ///
 /// When no file is a recording, when a name is unknown, or when the list of tools cannot be read.
-pub fn run(options: &Options) -> Result<Report, Failure> {
-    let tools = options.tools.as_deref().map(Tools::read).transpose()?.unwrap_or_default();
+pub fn run(options: &JudgeOptions) -> Result<JudgeReport, Failure> {
+    let tools = options.tools.as_deref().map(ExternalTools::read).transpose()?.unwrap_or_default();
     let policies = chosen(options, tools.installed)?;
     let sources = sampled(source::find(&options.paths)?, options);
     let progress = ProgressCounter::new("judging", sources.len());
@@ -98,23 +98,24 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     let columns = policies.iter().enumerate().map(|(at, policy)| {
         let rows = recordings.iter().map(|row| row[at].clone()).collect();
         let (version, settings) = match policy {
-            Policy::Own(_, settings) => (None, (*settings).to_owned()),
-            Policy::Tool(tool) => (Some(tool.version.clone()), tool.settings.clone()),
+            ComparedPolicy::Own(_, settings) => (None, (*settings).to_owned()),
+            ComparedPolicy::Tool(tool) => (Some(tool.version.clone()), tool.settings.clone()),
         };
-        Judged { name: policy.name().to_owned(), version, settings, recordings: rows }
+        JudgedPolicy { name: policy.name().to_owned(), version, settings, recordings: rows }
     });
-    Ok(Report { budget: options.budget, judged: columns.collect(), missing: tools.missing })
+    Ok(JudgeReport { budget: options.budget, judged: columns.collect(), missing: tools.missing })
 }
 
 /// The policies that were asked for.
-fn chosen(options: &Options, tools: Vec<Tool>) -> Result<Vec<Policy>, Failure> {
-    let config = resolve(&Sources::default()).map_err(|error| Failure::work(error.to_string()))?;
+fn chosen(options: &JudgeOptions, tools: Vec<ExternalTool>) -> Result<Vec<ComparedPolicy>, Failure> {
+    let config = resolve(&SettingSources::default()).map_err(|error| Failure::work(error.to_string()))?;
     let settings = settings_of(&config.for_command(Command::Compare), options.budget, Counter::Estimate);
-    let mut all = vec![Policy::Own(Box::new(Own { settings }), "as `contexture run` does it, with its defaults")];
-    all.extend(KNOWN.iter().zip(WHAT_KNOWN_DO).map(|(known, what)| Policy::Own(Box::new(*known), what)));
-    all.extend(tools.into_iter().map(Policy::Tool));
+    let mut all =
+        vec![ComparedPolicy::Own(Box::new(Own { settings }), "as `contexture run` does it, with its defaults")];
+    all.extend(KNOWN.iter().zip(WHAT_KNOWN_DO).map(|(known, what)| ComparedPolicy::Own(Box::new(*known), what)));
+    all.extend(tools.into_iter().map(ComparedPolicy::Tool));
     if let Some(unknown) = options.only.iter().find(|name| !all.iter().any(|policy| policy.name() == **name)) {
-        let names: Vec<&str> = all.iter().map(Policy::name).collect();
+        let names: Vec<&str> = all.iter().map(ComparedPolicy::name).collect();
         return Err(
             Failure::usage(format!("there is no policy `{unknown}`")).hint(format!("there are {}", names.join(", ")))
         );
@@ -134,7 +135,7 @@ const WHAT_KNOWN_DO: [&str; KNOWN.len()] = [
 ];
 
 /// The recordings to judge: all, or some drawn with a seed, in the order of their names.
-fn sampled(mut sources: Vec<RecordingSource>, options: &Options) -> Vec<RecordingSource> {
+fn sampled(mut sources: Vec<RecordingSource>, options: &JudgeOptions) -> Vec<RecordingSource> {
     let Some(count) = options.sample.filter(|count| *count < sources.len()) else { return sources };
     let mut random = Rng::new(options.seed);
     for at in 0..count {
@@ -147,11 +148,15 @@ fn sampled(mut sources: Vec<RecordingSource>, options: &Options) -> Vec<Recordin
 }
 
 /// The measures of each policy on one recording, or why there are none.
-fn judge(transcript: &Transcript, policies: &[Policy], options: &Options) -> Vec<Result<Measures, String>> {
+fn judge(
+    transcript: &Transcript,
+    policies: &[ComparedPolicy],
+    options: &JudgeOptions,
+) -> Vec<Result<Measures, String>> {
     let session = RecordedSession::new(transcript);
     let recorded = Recorded::new(transcript);
     let budget = options.budget as f64;
-    let judge_one = |policy: &Policy| {
+    let judge_one = |policy: &ComparedPolicy| {
         let mut judge = WindowJudge::new(&session, Prices::ANTHROPIC);
         let mut steps = session.steps.iter();
         let mut take = |change| {
@@ -163,12 +168,12 @@ fn judge(transcript: &Transcript, policies: &[Policy], options: &Options) -> Vec
             Ok(())
         };
         match policy {
-            Policy::Own(policy, _) => {
+            ComparedPolicy::Own(policy, _) => {
                 for request in policy.requests(transcript, &session, budget) {
                     take(request.map_err(|error| error.to_string())?)?;
                 }
             }
-            Policy::Tool(tool) => tool.play(transcript, options.budget, options.limit, &mut take)?,
+            ComparedPolicy::Tool(tool) => tool.play(transcript, options.budget, options.limit, &mut take)?,
         }
         match steps.next() {
             Some(step) => Err(format!("there is no request before message {step}")),

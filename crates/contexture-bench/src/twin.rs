@@ -17,7 +17,7 @@ pub struct Twin {
 
 /// How the sent request compares with the twin's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Likeness {
+pub enum WindowLikeness {
     /// The same texts in the same order.
     Same,
     /// All texts of the window are present, in another order or with others.
@@ -49,14 +49,14 @@ impl Twin {
     ///
     /// # Errors
     /// What was sent is not a request.
-    pub fn likeness(&self, format: Format, body: &str) -> Result<Likeness, WireError> {
+    pub fn likeness(&self, format: Format, body: &str) -> Result<WindowLikeness, WireError> {
         let sent = texts(&sent_items(format, body)?);
         let window = texts(&self.folder.window().iter().map(|shown| (*shown.item).clone()).collect::<Vec<_>>());
         if sent == window {
-            return Ok(Likeness::Same);
+            return Ok(WindowLikeness::Same);
         }
         let holds = |text: &String| sent.contains(text);
-        Ok(if window.iter().all(holds) { Likeness::Held } else { Likeness::Other })
+        Ok(if window.iter().all(holds) { WindowLikeness::Held } else { WindowLikeness::Other })
     }
 }
 

@@ -31,11 +31,11 @@ use clap::{Args, ValueEnum};
 use contexture::client::ApiKey;
 
 use crate::config::{ConfigFlags, OfChat};
-use crate::endpoint::{self, Wanted};
+use crate::endpoint::{self, EndpointRequest};
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 use gate::Permission;
-use session::{Opening, Session};
+use session::{ChatSession, SessionParts};
 use threads::Threads;
 
 /// Talk to a model that reads and changes the files of this directory
@@ -133,13 +133,13 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
         };
         let (store, path) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
         let opening =
-            Opening { store, path, directory, config, endpoint, permission, servers: Vec::new(), files: None };
+            SessionParts { store, path, directory, config, endpoint, permission, servers: Vec::new(), files: None };
         let thread = match (&chat.thread, chat.goes_on) {
-            (Some(id), _) => session::Thread::Named(id.clone()),
-            (None, true) => session::Thread::Newest,
-            (None, false) => session::Thread::New,
+            (Some(id), _) => session::ThreadChoice::Named(id.clone()),
+            (None, true) => session::ThreadChoice::Newest,
+            (None, false) => session::ThreadChoice::New,
         };
-        let session = Session::open(opening, thread).await.map_err(Failure::not_begun)?;
+        let session = ChatSession::open(opening, thread).await.map_err(Failure::not_begun)?;
         match is_line_mode {
             true => line_mode::run(session, text).await,
             false => talk::run(session, text).await,
@@ -163,17 +163,17 @@ struct Opener {
     chat: Chat,
 }
 
-impl acp::Open for Opener {
-    async fn open(&self, wanted_session: acp::Wanted) -> Result<Session, Failure> {
-        let acp::Wanted { directory, thread, servers, files } = wanted_session;
+impl acp::SessionOpener for Opener {
+    async fn open(&self, wanted_session: acp::SessionRequest) -> Result<ChatSession, Failure> {
+        let acp::SessionRequest { directory, thread, servers, files } = wanted_session;
         let opened = directory.canonicalize();
         let directory = opened.map_err(|error| Failure::usage(format!("open `{}`: {error}", directory.display())))?;
         let config = self.chat.config.load(Command::Chat, &directory)?;
         let endpoint = endpoint::find(&wanted(&self.chat, &config)).await?;
         let permission = if self.chat.yes { Permission::Everything } else { Permission::Ask };
         let (store, path) = place::open(self.chat.store.as_deref())?;
-        let opening = Opening { store, path, directory, config, endpoint, permission, servers, files };
-        Session::open(opening, thread.map_or(session::Thread::New, session::Thread::Named)).await
+        let opening = SessionParts { store, path, directory, config, endpoint, permission, servers, files };
+        ChatSession::open(opening, thread.map_or(session::ThreadChoice::New, session::ThreadChoice::Named)).await
     }
 }
 
@@ -203,7 +203,7 @@ fn nothing_said() -> Failure {
 }
 
 /// Which model is wanted: flags win over the configuration.
-fn wanted(chat: &Chat, config: &Config) -> Wanted {
+fn wanted(chat: &Chat, config: &Config) -> EndpointRequest {
     let format = chat.format.map(|format| match format {
         FormatFlag::Messages => ModelFormat::Messages,
         FormatFlag::Chat => ModelFormat::Chat,
@@ -211,7 +211,7 @@ fn wanted(chat: &Chat, config: &Config) -> Wanted {
         FormatFlag::Gemini => ModelFormat::Gemini,
     });
     let is_elsewhere = chat.url.is_some();
-    Wanted {
+    EndpointRequest {
         url: chat.url.clone().or_else(|| config.get(&keys::CHAT_URL)),
         format: format.or_else(|| config.get(&keys::CHAT_FORMAT).filter(|_| !is_elsewhere)),
         model: chat.model.clone().or_else(|| config.get(&keys::CHAT_MODEL)),

@@ -15,7 +15,7 @@ use crate::config::{ConfigFlags, OfCompare};
 use crate::failure::Failure;
 use crate::replay::example;
 use crate::replay::settings::settings_of;
-use crate::source::{self, RecordingSource, Unread};
+use crate::source::{self, RecordingSource, TranscriptProblem};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::plot::short_count;
 use contexture_measure::policies::own::Own;
@@ -63,15 +63,15 @@ pub struct Compare {
 
 /// The whole comparison, as it is printed as JSON.
 #[derive(Serialize)]
-struct Comparison {
+struct PolicyComparison {
     recordings: usize,
     skipped: usize,
     budget: u64,
-    policies: Vec<Row>,
+    policies: Vec<PolicyRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct PolicyRow {
     policy: String,
     recall: f64,
     cost: f64,
@@ -98,10 +98,10 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     let own = Own { settings: settings_of(&config, budget, Counter::Estimate) };
     let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
     let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();
-    let field = Field { policies: &policies, budget, prices: own.settings.policy.prices };
+    let field = ComparisonField { policies: &policies, budget, prices: own.settings.policy.prices };
     let comparison = if is_example {
         let (transcript, report) = example::transcript();
-        let judged = field.judge(&transcript, report).map_err(Unread::into_error)?;
+        let judged = field.judge(&transcript, report).map_err(TranscriptProblem::into_error)?;
         field.comparison(judged.measures, 1, 0)
     } else {
         field.compare(&source::find(&compare.files)?)?
@@ -124,20 +124,20 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
 }
 
 /// The recordings to compare, and the settings.
-struct Field<'a> {
+struct ComparisonField<'a> {
     policies: &'a [&'a dyn WindowPolicy],
     budget: u64,
     prices: Prices,
 }
 
 /// One recording with the measures of every policy.
-struct Judged {
+struct JudgedRecording {
     report: Report,
     measures: Vec<Measures>,
 }
 
-impl Field<'_> {
-    fn compare(&self, sources: &[RecordingSource]) -> Result<Comparison, Failure> {
+impl ComparisonField<'_> {
+    fn compare(&self, sources: &[RecordingSource]) -> Result<PolicyComparison, Failure> {
         let progress = ProgressCounter::new("comparing", sources.len());
         let judged = in_parallel(sources, |source| {
             let read = source.transcript();
@@ -150,7 +150,7 @@ impl Field<'_> {
         let (mut recordings, mut skipped) = (0, 0);
         for (source, judged) in sources.iter().zip(judged) {
             match judged {
-                Ok(Judged { report, measures }) => {
+                Ok(JudgedRecording { report, measures }) => {
                     recordings += 1;
                     source.tell(&report);
                     sums.iter_mut().zip(&measures).for_each(|(sum, measures)| sum.add(measures));
@@ -167,26 +167,26 @@ impl Field<'_> {
         Ok(self.comparison(sums, recordings, skipped))
     }
 
-    fn judge(&self, transcript: &Transcript, report: Report) -> Result<Judged, Unread> {
+    fn judge(&self, transcript: &Transcript, report: Report) -> Result<JudgedRecording, TranscriptProblem> {
         let (recorded, budget) = (RecordedSession::new(transcript), self.budget as f64);
         let judge_one = |policy: &&dyn WindowPolicy| {
             let mut judge = WindowJudge::new(&recorded, self.prices);
             for request in policy.requests(transcript, &recorded, budget) {
-                judge.take(request.map_err(Unread::Failed)?);
+                judge.take(request.map_err(TranscriptProblem::Failed)?);
             }
             Ok(judge.finish(budget))
         };
-        let measures: Result<Vec<Measures>, Unread> = self.policies.iter().map(judge_one).collect();
-        Ok(Judged { report, measures: measures? })
+        let measures: Result<Vec<Measures>, TranscriptProblem> = self.policies.iter().map(judge_one).collect();
+        Ok(JudgedRecording { report, measures: measures? })
     }
 
-    fn comparison(&self, sums: Vec<Measures>, recordings: usize, skipped: usize) -> Comparison {
-        let rows = self.policies.iter().zip(sums).map(|(policy, measures)| Row::new(policy.name(), measures));
-        Comparison { recordings, skipped, budget: self.budget, policies: rows.collect() }
+    fn comparison(&self, sums: Vec<Measures>, recordings: usize, skipped: usize) -> PolicyComparison {
+        let rows = self.policies.iter().zip(sums).map(|(policy, measures)| PolicyRow::new(policy.name(), measures));
+        PolicyComparison { recordings, skipped, budget: self.budget, policies: rows.collect() }
     }
 }
 
-impl Row {
+impl PolicyRow {
     fn new(policy: &str, measures: Measures) -> Self {
         Self {
             policy: policy.to_owned(),
@@ -205,7 +205,7 @@ impl Row {
     }
 }
 
-impl Comparison {
+impl PolicyComparison {
     fn print_json(&self) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         serde_json::to_writer_pretty(&mut stdout, self)?;

@@ -17,11 +17,11 @@ use crate::failure::Failure;
 pub struct Completions {
     /// The shell
     #[arg(value_enum)]
-    shell: Known,
+    shell: CompletionShell,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Known {
+enum CompletionShell {
     Bash,
     Zsh,
     Fish,
@@ -30,9 +30,9 @@ enum Known {
 /// Runs the command; `program` is the program to complete.
 pub fn run(completions: &Completions, mut program: Command) -> Result<(), Failure> {
     let shell = match completions.shell {
-        Known::Bash => Shell::Bash,
-        Known::Zsh => Shell::Zsh,
-        Known::Fish => Shell::Fish,
+        CompletionShell::Bash => Shell::Bash,
+        CompletionShell::Zsh => Shell::Zsh,
+        CompletionShell::Fish => Shell::Fish,
     };
     let name = program.get_name().to_owned();
     // Written to memory first: a closed pipe must not cause a panic.

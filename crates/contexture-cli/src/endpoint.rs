@@ -35,7 +35,7 @@ const OLLAMA: &str = "127.0.0.1:11434";
 
 /// What is known about the model that is wanted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct EndpointRequest {
     pub(crate) url: Option<String>,
     pub(crate) format: Option<ModelFormat>,
     pub(crate) model: Option<String>,
@@ -54,13 +54,13 @@ pub(crate) struct Endpoint {
 
 /// The client of a model: of the address that was named, or of the provider whose key is in the environment, or of
 /// Ollama.
-pub(crate) async fn find(wanted: &Wanted) -> Result<Endpoint, Failure> {
+pub(crate) async fn find(wanted: &EndpointRequest) -> Result<Endpoint, Failure> {
     let client = client(wanted).await?;
     let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, GEMINI_KEY, CONFIG_KEY]);
     Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect() })
 }
 
-async fn client(wanted: &Wanted) -> Result<Client, Failure> {
+async fn client(wanted: &EndpointRequest) -> Result<Client, Failure> {
     if wanted.url.is_some() || wanted.format.is_some() {
         return built(named(wanted)?);
     }
@@ -85,7 +85,7 @@ async fn client(wanted: &Wanted) -> Result<Client, Failure> {
 ///
 /// # Errors
 /// Something of it is missing or cannot be used.
-pub(crate) fn memory_client(wanted: &Wanted) -> Result<Client, Failure> {
+pub(crate) fn memory_client(wanted: &EndpointRequest) -> Result<Client, Failure> {
     let section = "check the section [memory.model] of the configuration";
     named(wanted)?.build().map_err(|error| Failure::usage(error.to_string()).hint(section))
 }
@@ -102,7 +102,7 @@ fn built(builder: ClientBuilder) -> Result<Client, Failure> {
 }
 
 /// The model at an address that was named, or of the provider whose format was named.
-fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
+fn named(wanted: &EndpointRequest) -> Result<ClientBuilder, Failure> {
     let format = wanted.format.unwrap_or(ModelFormat::Chat);
     let (wire, home, variable, usual) = match format {
         ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", ANTHROPIC_KEY, ANTHROPIC_MODEL),
@@ -132,7 +132,7 @@ fn named(wanted: &Wanted) -> Result<ClientBuilder, Failure> {
 }
 
 /// The model of Ollama on this machine.
-async fn ollama(wanted: &Wanted) -> Result<Client, Failure> {
+async fn ollama(wanted: &EndpointRequest) -> Result<Client, Failure> {
     let address = ollama_address(variable("OLLAMA_HOST").as_deref());
     let Ok(Some(models)) = tokio::time::timeout(LOOK, models_at(&address)).await else {
         return Err(no_model(&address));

@@ -19,13 +19,13 @@ const BAD_USAGE: u8 = 2;
 /// The end of the program, with a message.
 #[derive(Debug)]
 pub struct Failure {
-    kind: Kind,
+    kind: FailureCause,
     sentence: String,
     hint: Option<String>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FailureCause {
     Usage,
     Work,
     /// Not a failure: help or the version.
@@ -37,12 +37,12 @@ enum Kind {
 impl Failure {
     /// Invalid usage.
     pub fn usage(sentence: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, sentence: sentence.into(), hint: None }
+        Self { kind: FailureCause::Usage, sentence: sentence.into(), hint: None }
     }
 
     /// The work failed.
     pub fn work(sentence: impl Into<String>) -> Self {
-        Self { kind: Kind::Work, sentence: sentence.into(), hint: None }
+        Self { kind: FailureCause::Work, sentence: sentence.into(), hint: None }
     }
 
     /// The work failed, with an error of the library: its sentence, its causes, and its hint.
@@ -60,7 +60,7 @@ impl Failure {
             hint = hint.or(hinted.map(str::to_owned));
             next = error.source();
         }
-        Self { kind: Kind::Work, sentence, hint }
+        Self { kind: FailureCause::Work, sentence, hint }
     }
 
     /// Adds a hint.
@@ -71,7 +71,7 @@ impl Failure {
     /// The same as invalid usage: what was asked for could not even begin.
     pub fn not_begun(self) -> Self {
         match self.kind {
-            Kind::Work => Self { kind: Kind::Usage, ..self },
+            FailureCause::Work => Self { kind: FailureCause::Usage, ..self },
             _ => self,
         }
     }
@@ -89,13 +89,13 @@ impl Failure {
     /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self.kind {
-            Kind::Unread => return ExitCode::SUCCESS,
-            Kind::Asked => {
+            FailureCause::Unread => return ExitCode::SUCCESS,
+            FailureCause::Asked => {
                 // If the help cannot be written, there is nowhere to report it.
                 let _ = io::stdout().write_all(self.sentence.as_bytes());
                 return ExitCode::SUCCESS;
             }
-            Kind::Usage | Kind::Work => {}
+            FailureCause::Usage | FailureCause::Work => {}
         }
         let screen = Screen::of_errors();
         // A sentence may quote a provider, a file or an argument.
@@ -104,7 +104,7 @@ impl Failure {
         if let Some(hint) = &self.hint {
             eprintln!("{} {}", screen.paint(TextStyle::Hint, "hint:"), shown(hint));
         }
-        ExitCode::from(if matches!(self.kind, Kind::Usage) { BAD_USAGE } else { FAILED_WORK })
+        ExitCode::from(if matches!(self.kind, FailureCause::Usage) { BAD_USAGE } else { FAILED_WORK })
     }
 }
 
@@ -114,7 +114,7 @@ impl Failure {
         let text = error.render();
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
             let text = if screen.has_colours { text.ansi().to_string() } else { text.to_string() };
-            return Self { kind: Kind::Asked, sentence: screen.wrap_lines(&text), hint: None };
+            return Self { kind: FailureCause::Asked, sentence: screen.wrap_lines(&text), hint: None };
         }
         let text = text.to_string();
         let mut paragraphs = text.split("\n\n");
@@ -251,7 +251,7 @@ impl From<clap::Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { kind: Kind::Unread, sentence: String::new(), hint: None },
+            io::ErrorKind::BrokenPipe => Self { kind: FailureCause::Unread, sentence: String::new(), hint: None },
             _ => Self::work(format!("write the output: {error}")),
         }
     }

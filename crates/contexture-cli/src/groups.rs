@@ -41,12 +41,12 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::Arguments;
+    use crate::CommandLine;
 
     #[test]
     fn every_command_is_in_one_group() {
         let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let program = Arguments::command();
+        let program = CommandLine::command();
         let mut commands: Vec<&str> =
             program.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
         listed.sort_unstable();

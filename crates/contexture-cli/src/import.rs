@@ -11,7 +11,7 @@ use contexture::transcript::{self, Report};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::source::{self, RecordingSource, Unread, say};
+use crate::source::{self, RecordingSource, TranscriptProblem, say};
 use contexture_measure::names::Names;
 use contexture_terminal::progress::ProgressCounter;
 use contexture_terminal::screen::Screen;
@@ -166,16 +166,16 @@ fn copy(source: &RecordingSource, writer: &mut impl Write, skipped: &mut Skipped
     written?;
     match result {
         Ok(report) => return Ok(Some(report)),
-        Err(Unread::Unknown | Unread::Empty) if !source.is_named => skipped.unknown += 1,
-        Err(Unread::Empty) => {
+        Err(TranscriptProblem::Unknown | TranscriptProblem::Empty) if !source.is_named => skipped.unknown += 1,
+        Err(TranscriptProblem::Empty) => {
             skipped.failed += 1;
             say(&format!("{source}: skipped, it is empty"));
         }
-        Err(Unread::Unknown) => {
+        Err(TranscriptProblem::Unknown) => {
             skipped.failed += 1;
             say(&format!("{source}: skipped, it is not a recording in a known format"));
         }
-        Err(Unread::Failed(error)) => {
+        Err(TranscriptProblem::Failed(error)) => {
             skipped.failed += 1;
             say(&format!("{source}: skipped, it could not be read: {error:#}"));
         }

@@ -40,21 +40,21 @@ use failure::Failure;
 /// Builds the context window of an LLM agent: runs agents through a gateway, and measures recorded sessions.
 #[derive(Parser)]
 #[command(name = "contexture", version)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     Chat(chat::Chat),
-    Run(gateway::run::Run),
+    Run(gateway::run::RunCommand),
     Serve(gateway::serve::Serve),
     Receipts(gateway::receipts::Receipts),
     Status(gateway::status::StatusCommand),
     Pause(gateway::pause::Pause),
     Resume(gateway::pause::Resume),
-    Install(gateway::install::Install),
+    Install(gateway::install::InstallCommand),
     Uninstall(gateway::install::Uninstall),
     Doctor(gateway::doctor::Doctor),
     Inspect(gateway::inspect::Inspect),
@@ -89,11 +89,13 @@ const EXAMPLES: [(&str, &str); 4] = [
 pub fn main() -> ExitCode {
     let screen = Screen::of_output();
     let words: Vec<OsString> = std::env::args_os().collect();
-    let outcome =
-        match program(screen).try_get_matches_from(&words).and_then(|matches| Arguments::from_arg_matches(&matches)) {
-            Ok(arguments) => run(arguments, screen),
-            Err(error) => Err(Failure::from_clap(&error, screen, &program(screen), &words)),
-        };
+    let outcome = match program(screen)
+        .try_get_matches_from(&words)
+        .and_then(|matches| CommandLine::from_arg_matches(&matches))
+    {
+        Ok(arguments) => run(arguments, screen),
+        Err(error) => Err(Failure::from_clap(&error, screen, &program(screen), &words)),
+    };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
@@ -104,37 +106,37 @@ pub fn main() -> ExitCode {
 fn program(screen: Screen) -> clap::Command {
     let styles =
         Styles::styled().header(AnsiColor::Green.on_default().bold()).usage(AnsiColor::Green.on_default().bold());
-    groups::grouped(Arguments::command().term_width(screen.columns).styles(styles), screen)
+    groups::grouped(CommandLine::command().term_width(screen.columns).styles(styles), screen)
 }
 
-fn run(arguments: Arguments, screen: Screen) -> Result<(), Failure> {
+fn run(arguments: CommandLine, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
-        Some(Command::Chat(chat)) => chat::run(&chat, screen),
-        Some(Command::Run(run)) => gateway::run::run(&run),
-        Some(Command::Serve(serve)) => gateway::serve::run(&serve),
-        Some(Command::Receipts(receipts)) => gateway::receipts::run(&receipts),
-        Some(Command::Status(status)) => gateway::status::run(&status),
-        Some(Command::Pause(pause)) => gateway::pause::pause(&pause),
-        Some(Command::Resume(resume)) => gateway::pause::resume(&resume),
-        Some(Command::Install(install)) => gateway::install::install(&install),
-        Some(Command::Uninstall(uninstall)) => gateway::install::uninstall(&uninstall),
-        Some(Command::Doctor(doctor)) => gateway::doctor::run(&doctor),
-        Some(Command::Inspect(inspect)) => gateway::inspect::run(&inspect),
-        Some(Command::Show(show)) => gateway::show::run(&show),
-        Some(Command::Forget(forget)) => gateway::forget::run(&forget),
-        Some(Command::Models(models)) => gateway::models::run(&models),
-        Some(Command::Store(store)) => store::run(&store, screen),
-        Some(Command::Window(window)) => window::run(&window, screen),
-        Some(Command::Replay(replay)) => replay::run(&replay, screen),
-        Some(Command::Compare(compare)) => compare::run(&compare, screen),
-        Some(Command::Import(import)) => import::run(&import, screen),
-        Some(Command::Layers(layers)) => layers::run(&layers, screen),
-        Some(Command::Memory(memory)) => memory::run(&memory, screen),
-        Some(Command::Mcp(mcp)) => mcp::run(&mcp),
-        Some(Command::Config(config)) => config::command::run(&config, screen),
-        Some(Command::Completions(completions)) => completions::run(&completions, program(screen)),
-        Some(Command::Manual(manual)) => manual::run(&manual, program(screen)),
+        Some(CliCommand::Chat(chat)) => chat::run(&chat, screen),
+        Some(CliCommand::Run(run)) => gateway::run::run(&run),
+        Some(CliCommand::Serve(serve)) => gateway::serve::run(&serve),
+        Some(CliCommand::Receipts(receipts)) => gateway::receipts::run(&receipts),
+        Some(CliCommand::Status(status)) => gateway::status::run(&status),
+        Some(CliCommand::Pause(pause)) => gateway::pause::pause(&pause),
+        Some(CliCommand::Resume(resume)) => gateway::pause::resume(&resume),
+        Some(CliCommand::Install(install)) => gateway::install::install(&install),
+        Some(CliCommand::Uninstall(uninstall)) => gateway::install::uninstall(&uninstall),
+        Some(CliCommand::Doctor(doctor)) => gateway::doctor::run(&doctor),
+        Some(CliCommand::Inspect(inspect)) => gateway::inspect::run(&inspect),
+        Some(CliCommand::Show(show)) => gateway::show::run(&show),
+        Some(CliCommand::Forget(forget)) => gateway::forget::run(&forget),
+        Some(CliCommand::Models(models)) => gateway::models::run(&models),
+        Some(CliCommand::Store(store)) => store::run(&store, screen),
+        Some(CliCommand::Window(window)) => window::run(&window, screen),
+        Some(CliCommand::Replay(replay)) => replay::run(&replay, screen),
+        Some(CliCommand::Compare(compare)) => compare::run(&compare, screen),
+        Some(CliCommand::Import(import)) => import::run(&import, screen),
+        Some(CliCommand::Layers(layers)) => layers::run(&layers, screen),
+        Some(CliCommand::Memory(memory)) => memory::run(&memory, screen),
+        Some(CliCommand::Mcp(mcp)) => mcp::run(&mcp),
+        Some(CliCommand::Config(config)) => config::command::run(&config, screen),
+        Some(CliCommand::Completions(completions)) => completions::run(&completions, program(screen)),
+        Some(CliCommand::Manual(manual)) => manual::run(&manual, program(screen)),
     }
 }
 

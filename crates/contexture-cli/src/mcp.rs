@@ -81,13 +81,13 @@ enum Searched {
 }
 
 /// What a tool returns.
-struct Said {
+struct ToolAnswer {
     text: String,
     /// The same as data, if the tool has a schema for it.
     structured: Option<Value>,
 }
 
-impl From<String> for Said {
+impl From<String> for ToolAnswer {
     fn from(text: String) -> Self {
         Self { text, structured: None }
     }
@@ -139,7 +139,7 @@ impl Server {
     }
 
     /// Runs a tool; an error is told to the model.
-    async fn call(self: &Arc<Self>, name: &str, mut input: Value) -> Result<Said, String> {
+    async fn call(self: &Arc<Self>, name: &str, mut input: Value) -> Result<ToolAnswer, String> {
         if !input.is_object() {
             return Err("`arguments` must be an object".to_owned());
         }
@@ -170,7 +170,7 @@ impl Server {
         Ok(called.result.as_str().map_or_else(|| called.result.to_string(), str::to_owned))
     }
 
-    async fn search(&self, input: &Value) -> Result<Said, String> {
+    async fn search(&self, input: &Value) -> Result<ToolAnswer, String> {
         let text = input["text"].as_str().ok_or("`text` is missing")?;
         let query = PastQuery {
             text,
@@ -195,11 +195,11 @@ impl Server {
         let is_found = !text.is_empty();
         let text = if is_found { cut(text) } else { format!("nothing was found {whose}") };
         let structured = json!({ "is_found": is_found, "text": text });
-        Ok(Said { text, structured: Some(structured) })
+        Ok(ToolAnswer { text, structured: Some(structured) })
     }
 
     /// Remembers a fact as the agent's own statement: nothing here shows whose words it is made of.
-    async fn remember(&self, input: &Value) -> Result<Said, String> {
+    async fn remember(&self, input: &Value) -> Result<ToolAnswer, String> {
         let text = input["text"].as_str().ok_or("`text` is missing")?;
         let person = MemoryOwner::Person;
         let owner = match &self.searched {
@@ -222,7 +222,7 @@ fn cause(error: &dyn std::error::Error) -> String {
 }
 
 /// The text that the gateway keeps under a hash, from a line on.
-fn show(input: &Value) -> Result<Said, String> {
+fn show(input: &Value) -> Result<ToolAnswer, String> {
     let hash = input["hash"].as_str().filter(|hash| !hash.is_empty()).ok_or("`hash` is missing")?;
     let from = input["from_line"].as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or(1).max(1);
     let unknown = || format!("nothing is kept under `{hash}`");
@@ -231,14 +231,14 @@ fn show(input: &Value) -> Result<Said, String> {
     let text: String = shown.text.split_inclusive('\n').skip(from - 1).collect();
     if text.len() <= MAX_SHOWN_BYTES {
         let structured = json!({ "text": text, "from_line": from });
-        return Ok(Said { text, structured: Some(structured) });
+        return Ok(ToolAnswer { text, structured: Some(structured) });
     }
     let cut = text.floor_char_boundary(MAX_SHOWN_BYTES);
     let cut = text[..cut].rfind('\n').map_or(cut, |at| at + 1);
     let next = from + text[..cut].matches('\n').count();
     let structured = json!({ "text": &text[..cut], "from_line": from, "next_line": next });
     let text = format!("{}[cut; go on with from_line {next}]", &text[..cut]);
-    Ok(Said { text, structured: Some(structured) })
+    Ok(ToolAnswer { text, structured: Some(structured) })
 }
 
 /// A text that is not longer than a result may be.

@@ -35,11 +35,11 @@ use contexture_terminal::screen::Screen;
 #[derive(Args)]
 pub struct Memory {
     #[command(subcommand)]
-    command: MemoryCommand,
+    command: MemorySubcommand,
 }
 
 #[derive(Subcommand)]
-enum MemoryCommand {
+enum MemorySubcommand {
     Import(import::MemoryImport),
     Search(search::MemorySearch),
     Add(add::MemoryAdd),
@@ -47,7 +47,7 @@ enum MemoryCommand {
     Show(show::MemoryShow),
     Why(why::Why),
     Edit(edit::MemoryEdit),
-    Undo(undo::Undo),
+    Undo(undo::MemoryUndo),
     Forget(forget::MemoryForget),
     Stats(stats::Stats),
     Export(export::Export),
@@ -59,15 +59,15 @@ enum MemoryCommand {
 /// Invalid usage, or a store that cannot be used.
 pub fn run(memory: &Memory, screen: Screen) -> Result<(), Failure> {
     match &memory.command {
-        MemoryCommand::Show(show) => show::run(show, screen),
-        MemoryCommand::Search(search) => search::run(search, screen),
-        MemoryCommand::Add(add) => add::run(add),
-        MemoryCommand::Why(why) => why::run(why, screen),
-        MemoryCommand::Edit(edit) => edit::run(edit),
-        MemoryCommand::Undo(undo) => undo::run(undo),
-        MemoryCommand::Forget(forget) => forget::run(forget),
-        MemoryCommand::Stats(stats) => stats::run(stats, screen),
-        MemoryCommand::Export(export) => export::run(export),
-        MemoryCommand::Import(import) => import::run(import, screen),
+        MemorySubcommand::Show(show) => show::run(show, screen),
+        MemorySubcommand::Search(search) => search::run(search, screen),
+        MemorySubcommand::Add(add) => add::run(add),
+        MemorySubcommand::Why(why) => why::run(why, screen),
+        MemorySubcommand::Edit(edit) => edit::run(edit),
+        MemorySubcommand::Undo(undo) => undo::run(undo),
+        MemorySubcommand::Forget(forget) => forget::run(forget),
+        MemorySubcommand::Stats(stats) => stats::run(stats, screen),
+        MemorySubcommand::Export(export) => export::run(export),
+        MemorySubcommand::Import(import) => import::run(import, screen),
     }
 }

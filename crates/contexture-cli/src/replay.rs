@@ -84,7 +84,7 @@ impl ReplayCommand {
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
-            emit_one(transcript, &settings, self.emit, &mut Lines { writer: &mut writer, recording: None })?;
+            emit_one(transcript, &settings, self.emit, &mut JsonLines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
         }
         if !self.json {
@@ -154,7 +154,7 @@ fn emit_all(sources: &[RecordingSource], settings: &PlaySettings, emit: Emit) ->
                 is_any_read = true;
                 source.tell(&report);
                 let recording = (sources.len() > 1).then(|| source.to_string());
-                emit_one(transcript, settings, emit, &mut Lines { writer: &mut writer, recording })?;
+                emit_one(transcript, settings, emit, &mut JsonLines { writer: &mut writer, recording })?;
             }
             Err(unread) => source.tell_unread(&unread),
         }
@@ -167,7 +167,7 @@ fn emit_one(
     transcript: Transcript,
     settings: &PlaySettings,
     emit: Emit,
-    lines: &mut Lines<'_, impl Write>,
+    lines: &mut JsonLines<'_, impl Write>,
 ) -> Result<(), Failure> {
     let mut player = settings.play(transcript.records);
     while let Some(step) = player.step() {
@@ -186,14 +186,14 @@ fn emit_one(
 fn emit_decisions(
     player: &mut Player<impl Iterator<Item = Record>>,
     emit: Emit,
-    lines: &mut Lines<'_, impl Write>,
+    lines: &mut JsonLines<'_, impl Write>,
 ) -> Result<(), Failure> {
     let decisions = player.take_decisions();
     decisions.iter().filter(|_| emit == Emit::Decisions).try_for_each(|decision| lines.write(decision))
 }
 
 /// Objects, one per line.
-struct Lines<'a, W> {
+struct JsonLines<'a, W> {
     writer: &'a mut W,
     /// The name of their recording, added to each object if there are several.
     recording: Option<String>,
@@ -201,16 +201,16 @@ struct Lines<'a, W> {
 
 /// An object with the name of its recording.
 #[derive(Serialize)]
-struct Named<'a, T> {
+struct NamedObject<'a, T> {
     recording: &'a str,
     #[serde(flatten)]
     value: &'a T,
 }
 
-impl<W: Write> Lines<'_, W> {
+impl<W: Write> JsonLines<'_, W> {
     fn write(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         match &self.recording {
-            Some(recording) => serde_json::to_writer(&mut *self.writer, &Named { recording, value })?,
+            Some(recording) => serde_json::to_writer(&mut *self.writer, &NamedObject { recording, value })?,
             None => serde_json::to_writer(&mut *self.writer, value)?,
         }
         Ok(self.writer.write_all(b"\n")?)

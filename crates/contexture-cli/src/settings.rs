@@ -2,7 +2,7 @@
 //!
 //! Values come from flags, environment variables, the project's file, the user's file and defaults, in this order of
 //! precedence. Nothing here reads a file or the environment: a program reads them and passes their texts in as
-//! [`Sources`]; what comes out is the same for the same texts.
+//! [`SettingSources`]; what comes out is the same for the same texts.
 //!
 //! ```
 //! use contexture_cli::settings::{Command, ConfigFile, Sources, keys, resolve};
@@ -47,9 +47,9 @@ pub use applied::{ConversationLayers, Remembering};
 pub use error::ConfigError;
 pub use file::{ConfigFile, PROJECT_FILE};
 pub use kind::{Choice, Field, ValueKind};
-pub use origin::{Owner, SettingOrigin};
+pub use origin::{ConfigOwner, SettingOrigin};
 pub use page::page;
-pub use resolved::{Config, Flag, Resolved, Sources, resolve};
+pub use resolved::{Config, Flag, Resolved, SettingSources, resolve};
 pub use row::{Command, Fallback, SetBy, SettingKey, SettingRow, VARIABLE_PREFIX};
 pub use setting::Setting;
 pub use variables::{FILE_VARIABLE, GATEWAY_VARIABLE};

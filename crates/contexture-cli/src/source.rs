@@ -44,7 +44,7 @@ impl fmt::Display for RecordingSource {
 
 /// Why a source has no transcript.
 #[derive(Debug)]
-pub enum Unread {
+pub enum TranscriptProblem {
     /// It is not a recording of an agent.
     Unknown,
     /// It is empty.
@@ -53,20 +53,20 @@ pub enum Unread {
     Failed(anyhow::Error),
 }
 
-impl Unread {
+impl TranscriptProblem {
     /// Converts it to an error.
     pub fn into_error(self) -> anyhow::Error {
         match self {
-            Unread::Unknown => anyhow::anyhow!("it is in no known format"),
-            Unread::Empty => anyhow::anyhow!("it is empty"),
-            Unread::Failed(error) => error,
+            TranscriptProblem::Unknown => anyhow::anyhow!("it is in no known format"),
+            TranscriptProblem::Empty => anyhow::anyhow!("it is empty"),
+            TranscriptProblem::Failed(error) => error,
         }
     }
 }
 
 impl RecordingSource {
     /// Reads the recording message by message.
-    pub fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, Unread> {
+    pub fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, TranscriptProblem> {
         let mut has_messages = false;
         let sink = &mut |record| {
             has_messages = true;
@@ -75,31 +75,33 @@ impl RecordingSource {
         let result = if self.path == Path::new(STANDARD_INPUT) {
             transcript::read(io::stdin().lock(), sink)
         } else {
-            let file = File::open(&self.path).context("open it").map_err(Unread::Failed)?;
+            let file = File::open(&self.path).context("open it").map_err(TranscriptProblem::Failed)?;
             transcript::read(BufReader::with_capacity(BUFFER_BYTES, file), sink)
         };
         match result {
             // A text may have a line that looks like one of a recording.
-            Ok(report) if !self.is_named && !has_messages && report.broken_records > 0 => Err(Unread::Unknown),
+            Ok(report) if !self.is_named && !has_messages && report.broken_records > 0 => {
+                Err(TranscriptProblem::Unknown)
+            }
             Ok(report) => Ok(report),
-            Err(ReadError::UnknownFormat) => Err(Unread::Unknown),
-            Err(ReadError::Empty) => Err(Unread::Empty),
-            Err(error) => Err(Unread::Failed(error.into())),
+            Err(ReadError::UnknownFormat) => Err(TranscriptProblem::Unknown),
+            Err(ReadError::Empty) => Err(TranscriptProblem::Empty),
+            Err(error) => Err(TranscriptProblem::Failed(error.into())),
         }
     }
 
     /// Reads the records at its start, and says whether that was all of it. `None` for standard input, which can be read
     /// only once.
     #[allow(clippy::type_complexity, reason = "three values, each named above")]
-    pub fn start(&self, bytes: u64) -> Option<Result<(Vec<Record>, Option<Report>, bool), Unread>> {
+    pub fn start(&self, bytes: u64) -> Option<Result<(Vec<Record>, Option<Report>, bool), TranscriptProblem>> {
         if self.path == Path::new(STANDARD_INPUT) {
             return None;
         }
         Some(self.start_of_file(bytes))
     }
 
-    fn start_of_file(&self, bytes: u64) -> Result<(Vec<Record>, Option<Report>, bool), Unread> {
-        let file = File::open(&self.path).context("open it").map_err(Unread::Failed)?;
+    fn start_of_file(&self, bytes: u64) -> Result<(Vec<Record>, Option<Report>, bool), TranscriptProblem> {
+        let file = File::open(&self.path).context("open it").map_err(TranscriptProblem::Failed)?;
         let is_whole = file.metadata().is_ok_and(|metadata| metadata.len() <= bytes);
         let mut records = Vec::new();
         let read = transcript::read(BufReader::new(file.take(bytes)), &mut |record| records.push(record));
@@ -107,14 +109,14 @@ impl RecordingSource {
             Ok(report) => Ok((records, Some(report), is_whole)),
             // The first record may be longer.
             Err(ReadError::UnknownFormat) if !is_whole => Ok((records, None, is_whole)),
-            Err(ReadError::UnknownFormat) => Err(Unread::Unknown),
-            Err(ReadError::Empty) => Err(Unread::Empty),
-            Err(error) => Err(Unread::Failed(error.into())),
+            Err(ReadError::UnknownFormat) => Err(TranscriptProblem::Unknown),
+            Err(ReadError::Empty) => Err(TranscriptProblem::Empty),
+            Err(error) => Err(TranscriptProblem::Failed(error.into())),
         }
     }
 
     /// Reads the whole recording.
-    pub fn transcript(&self) -> Result<(Transcript, Report), Unread> {
+    pub fn transcript(&self) -> Result<(Transcript, Report), TranscriptProblem> {
         let mut transcript = Transcript::default();
         let report = self.read(&mut |record| transcript.records.push(record))?;
         Ok((transcript, report))
@@ -137,12 +139,12 @@ impl RecordingSource {
     }
 
     /// Reports a source without a transcript on standard error, unless it was found in a directory and is just another file.
-    pub fn tell_unread(&self, unread: &Unread) {
+    pub fn tell_unread(&self, unread: &TranscriptProblem) {
         match unread {
-            Unread::Failed(error) => say(&format!("{self}: skipped, it could not be read: {error:#}")),
-            Unread::Empty if self.is_named => say(&format!("{self}: skipped, it is empty")),
-            Unread::Unknown if self.is_named => say(&format!("{self}: skipped, it is in no known format")),
-            Unread::Empty | Unread::Unknown => {}
+            TranscriptProblem::Failed(error) => say(&format!("{self}: skipped, it could not be read: {error:#}")),
+            TranscriptProblem::Empty if self.is_named => say(&format!("{self}: skipped, it is empty")),
+            TranscriptProblem::Unknown if self.is_named => say(&format!("{self}: skipped, it is in no known format")),
+            TranscriptProblem::Empty | TranscriptProblem::Unknown => {}
         }
     }
 }

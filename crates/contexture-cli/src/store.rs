@@ -29,11 +29,11 @@ const MAX_COPIES: usize = 5;
 #[derive(Args)]
 pub struct StoreCommand {
     #[command(subcommand)]
-    work: Work,
+    work: StoreAction,
 }
 
 #[derive(Subcommand)]
-enum Work {
+enum StoreAction {
     /// Copy a store into an empty one, and compare both at the end
     ///
     /// Stop what uses them first. If it is interrupted, the same command goes on where it was. Nothing is deleted.
@@ -68,13 +68,13 @@ enum Work {
 pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     match &command.work {
-        Work::Copy { from: Place::File(from), to, json } if let Some(own) = OwnFile::at(from) => {
+        StoreAction::Copy { from: Place::File(from), to, json } if let Some(own) = OwnFile::at(from) => {
             copy_own(own, from, to, *json)
         }
-        Work::Check { store: Place::File(path), json } if let Some(own) = OwnFile::at(path) => {
-            told_of_file("checked", own, &own.check(path).map_err(|error| Failure::of(&error))?, path, *json)
+        StoreAction::Check { store: Place::File(path), json } if let Some(own) = OwnFile::at(path) => {
+            report_file("checked", own, &own.check(path).map_err(|error| Failure::of(&error))?, path, *json)
         }
-        Work::Copy { from, to, json } => {
+        StoreAction::Copy { from, to, json } => {
             let mut line = ProgressLine::new();
             let copied = runtime.block_on(store::copy(from, to, &mut |at| {
                 let doing = if at.is_checking { "comparing" } else { "copying" };
@@ -84,7 +84,7 @@ pub fn run(command: &StoreCommand, screen: Screen) -> Result<(), Failure> {
             let copied = copied.map_err(|error| Failure::of(&error))?;
             Ok(io::stdout().write_all(as_copied(&copied, from, to, *json, screen).as_bytes())?)
         }
-        Work::Check { store, json } => {
+        StoreAction::Check { store, json } => {
             let mut line = ProgressLine::new();
             let checked = runtime
                 .block_on(store::check(store, &mut |done, total| line.show(&format!("checking {done}/{total}"))));
@@ -108,11 +108,11 @@ fn copy_own(own: OwnFile, from: &Path, to: &Place, json: bool) -> Result<(), Fai
             .hint("a gateway with a database begins with an empty one: contexture serve --store postgres://…"));
     };
     let copied = own.copy(from, to).map_err(|error| Failure::of(&error))?;
-    told_of_file("copied", own, &copied, to, json)
+    report_file("copied", own, &copied, to, json)
 }
 
 /// Prints what is in the file of the gateway or of its inspector, and fails if something is damaged.
-fn told_of_file(done: &str, own: OwnFile, checked: &CheckedFile, path: &Path, json: bool) -> Result<(), Failure> {
+fn report_file(done: &str, own: OwnFile, checked: &CheckedFile, path: &Path, json: bool) -> Result<(), Failure> {
     let mut text = match json {
         true => serde_json::to_string(checked).unwrap_or_default(),
         false => {

@@ -68,7 +68,7 @@ pub struct WindowCommand {
 }
 
 /// Everything that is printed about one window.
-struct Shown {
+struct WindowReport {
     window: Window,
     /// The names of the tools that the model is offered.
     tools: Vec<String>,
@@ -84,9 +84,9 @@ pub fn run(command: &WindowCommand, screen: Screen) -> Result<(), Failure> {
     let message = message(command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let shown = assemble(command, &config, &message).await?;
-        print(command, &shown, screen)?;
-        if command.watch { watch(command, &config, &message, shown, screen).await } else { Ok(()) }
+        let report = assemble(command, &config, &message).await?;
+        print(command, &report, screen)?;
+        if command.watch { watch(command, &config, &message, report, screen).await } else { Ok(()) }
     })
 }
 
@@ -106,7 +106,7 @@ fn message(command: &WindowCommand) -> Result<String, Failure> {
 }
 
 /// Builds the window with a new engine, so that a second run reads the files again.
-async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<Shown, Failure> {
+async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Result<WindowReport, Failure> {
     let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
     })?;
@@ -126,7 +126,7 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
         Error::NoRoom { .. } => Failure::usage(error.to_string()).hint("`--budget TOKENS` makes the window larger"),
         error => Failure::work(error.to_string()),
     })?;
-    Ok(Shown { window, tools, references: files.report(&THREAD.into()) })
+    Ok(WindowReport { window, tools, references: files.report(&THREAD.into()) })
 }
 
 /// The engine with the tools of `chat`.
@@ -176,7 +176,7 @@ async fn watch(
     command: &WindowCommand,
     config: &Config,
     message: &str,
-    first: Shown,
+    first: WindowReport,
     screen: Screen,
 ) -> Result<(), Failure> {
     let files = LocalFs::open(&command.base).map_err(|error| Failure::usage(error.to_string()))?;
@@ -185,10 +185,10 @@ async fn watch(
     loop {
         // Stamps are taken before the files are read, so that a change in between is noticed the next time.
         let before = stamps(&files, &paths).await;
-        let shown = assemble(command, config, message).await?;
-        if shown.window.items != printed.window.items {
-            print(command, &shown, screen)?;
-            printed = shown;
+        let report = assemble(command, config, message).await?;
+        if report.window.items != printed.window.items {
+            print(command, &report, screen)?;
+            printed = report;
         }
         while stamps(&files, &paths).await == before {
             tokio::time::sleep(WATCH_INTERVAL).await;
@@ -204,11 +204,11 @@ async fn stamps(files: &LocalFs, paths: &[String]) -> Vec<Option<FileStamp>> {
     stamps.into_iter().map(|stamp| stamp.ok().map(|stamp| FileStamp { settled: true, ..stamp })).collect()
 }
 
-fn print(command: &WindowCommand, shown: &Shown, screen: Screen) -> Result<(), Failure> {
+fn print(command: &WindowCommand, report: &WindowReport, screen: Screen) -> Result<(), Failure> {
     let text = match (command.json, command.map) {
-        (true, _) => format!("{}\n", as_json(shown)),
-        (_, true) => as_map(shown, screen),
-        _ => as_text(&shown.window, screen),
+        (true, _) => format!("{}\n", as_json(report)),
+        (_, true) => as_map(report, screen),
+        _ => as_text(&report.window, screen),
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -233,8 +233,8 @@ fn as_text(window: &Window, screen: Screen) -> String {
 }
 
 /// The window as a table by band and layer, with the state of each reference.
-fn as_map(shown: &Shown, screen: Screen) -> String {
-    let usage = &shown.window.usage;
+fn as_map(report: &WindowReport, screen: Screen) -> String {
+    let usage = &report.window.usage;
     let mut table = TextTable::new([
         ("band", Align::Left),
         ("layer", Align::Left),
@@ -244,7 +244,7 @@ fn as_map(shown: &Shown, screen: Screen) -> String {
     ]);
     let fixed = [("system", usage.system), ("tools", usage.tools)];
     let fixed = fixed.into_iter().filter(|(_, tokens)| *tokens > 0).map(|(name, tokens)| (name, "", 1, tokens));
-    let sections = shown.window.sections.iter().map(|section| {
+    let sections = report.window.sections.iter().map(|section| {
         let layer = section.layer.as_ref().map_or("", |layer| layer.as_str());
         (band_name(section.band), layer, section.items, section.tokens)
     });
@@ -258,7 +258,7 @@ fn as_map(shown: &Shown, screen: Screen) -> String {
         let bar = "█".repeat((tokens * cells).div_ceil(largest) as usize);
         table.row([band.to_owned(), layer.to_owned(), items.to_string(), short_count(tokens), bar]);
     }
-    format!("{}{}{}", table.fit(screen), total(&shown.window), reference_table(&shown.references, screen))
+    format!("{}{}{}", table.fit(screen), total(&report.window), reference_table(&report.references, screen))
 }
 
 fn total(window: &Window) -> String {
@@ -291,11 +291,11 @@ fn reference_table(references: &[FileReport], screen: Screen) -> String {
     format!("\n{}", table.fit(screen))
 }
 
-fn as_json(shown: &Shown) -> Value {
-    let usage = &shown.window.usage;
+fn as_json(report: &WindowReport) -> Value {
+    let usage = &report.window.usage;
     json!({
-        "items": shown.window.items,
-        "sections": shown.window.sections,
+        "items": report.window.items,
+        "sections": report.window.sections,
         "usage": {
             "total": usage.total(),
             "budget": usage.budget,
@@ -309,8 +309,8 @@ fn as_json(shown: &Shown) -> Value {
             },
             "layers": usage.layers,
         },
-        "tools": shown.tools,
-        "references": shown.references,
+        "tools": report.tools,
+        "references": report.references,
     })
 }
 

@@ -71,16 +71,16 @@ mod layer_words {
     use serde_json::Value;
 
     #[derive(Serialize, Deserialize)]
-    struct Words<T> {
+    struct ReasonRecord<T> {
         what: T,
     }
 
     pub(super) fn serialize<S: Serializer>(what: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        Words { what }.serialize(serializer)
+        ReasonRecord { what }.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-        Words::deserialize(deserializer).map(|words| words.what)
+        ReasonRecord::deserialize(deserializer).map(|words| words.what)
     }
 }
 

@@ -57,7 +57,7 @@ use crate::tokens::{Estimate, TokenCounter};
 use crate::tool::{DynTool, Tool};
 use crate::window::ProjectionPolicy;
 
-use self::core::{Core, Host, Instructions, Settings, emit_fault};
+use self::core::{Core, EngineSettings, Host, SystemPrompt, emit_fault};
 pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_LEASE, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy, WhenHeld};
 pub use abort::AbortHandle;
 pub use access::{Called, ContextMemory, MemoryAccess};
@@ -65,8 +65,8 @@ pub use answer::{TurnAnswer, TurnInput};
 pub use child::ChildBuilder;
 use endings::Endings;
 use eventual::EventualCache;
-use execution::Beginning;
 pub use execution::Execution;
+use execution::ExecutionBeginning;
 use lease::hold_to_delete;
 use removal::remove_thread;
 use roster::Roster;
@@ -100,7 +100,7 @@ impl<Ls> Engine<Ls> {
             counter: Arc::new(Estimate),
             tools: Vec::new(),
             instructions: Arc::from(""),
-            settings: Settings::default(),
+            settings: EngineSettings::default(),
             observer: None,
         }
     }
@@ -164,7 +164,7 @@ pub struct EngineBuilder<Ls> {
     counter: Arc<dyn TokenCounter>,
     tools: Vec<Arc<dyn DynTool>>,
     instructions: Arc<str>,
-    settings: Settings,
+    settings: EngineSettings,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -328,7 +328,7 @@ impl<Ls> EngineBuilder<Ls> {
             layer_model: self.layer_model,
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
             states: Arc::new(states),
-            instructions: Instructions::new(self.instructions, &*self.counter),
+            instructions: SystemPrompt::new(self.instructions, &*self.counter),
             counter: self.counter,
             host: self.host,
             settings: self.settings,
@@ -370,7 +370,7 @@ impl<Ls> ExecutionBuilder<Ls> {
     pub async fn start(self) -> Result<Execution<Ls>, Error> {
         self.core.endings.wait(&self.thread).await;
         let id = ExecutionId::from(self.core.host.ids.fresh());
-        let beginning = Beginning { id, thread: self.thread, resources: self.resources, parent: None };
+        let beginning = ExecutionBeginning { id, thread: self.thread, resources: self.resources, parent: None };
         let mut execution = Execution::new(self.core, beginning);
         execution.open().await?;
         Ok(execution)

@@ -12,7 +12,7 @@ use crate::layer::{LayerState, StateReader, StateValue};
 use crate::store::{Batch, Record, ScopedStorage, StoreError, Version};
 
 use cell::{Cell, Meeting};
-pub(crate) use cell::{DirtyState, Durable, Unread};
+pub(crate) use cell::{DirtyState, Durable, UnreadableRecord};
 pub(crate) use record::{backup_key, decode_record, encode_record, state_key};
 
 /// How often a write is tried before the next change or flush.
@@ -68,12 +68,12 @@ impl ExecutionStates {
 }
 
 /// Until it is dropped, the states of an execution are written only by the turn's commits.
-pub(crate) struct Held {
+pub(crate) struct StatesGuard {
     states: Arc<LayerStateStore>,
     execution: ExecutionId,
 }
 
-impl Drop for Held {
+impl Drop for StatesGuard {
     fn drop(&mut self) {
         self.states.release(&self.execution);
     }
@@ -252,9 +252,9 @@ impl LayerStateStore {
     }
 
     /// Until the returned value is dropped, states are written only by the turn's own commits.
-    pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> Held {
+    pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> StatesGuard {
         self.executions().entry(execution.clone()).or_default().in_turn = true;
-        Held { states: self.clone(), execution: execution.clone() }
+        StatesGuard { states: self.clone(), execution: execution.clone() }
     }
 
     /// States are written in the background again, unless their items are not durable yet.

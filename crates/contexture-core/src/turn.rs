@@ -22,7 +22,7 @@ pub const MAX_RERENDER_DEPTH: u32 = 3;
 /// One user message and all model calls and tool calls it leads to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    phase: Phase,
+    phase: TurnPhase,
     /// The number of accepted responses.
     steps: u32,
     max_steps: u32,
@@ -34,7 +34,7 @@ pub struct Turn {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Phase {
+enum TurnPhase {
     /// The model is to be called.
     Model,
     /// The calls of the last response, from `next` on, are to be run.
@@ -67,20 +67,20 @@ pub enum Next {
 impl Turn {
     /// A new turn whose user message is logged.
     pub fn new(max_steps: u32) -> Self {
-        Self { phase: Phase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new() }
+        Self { phase: TurnPhase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new() }
     }
 
     /// Returns the next action.
     pub fn next(&self) -> Next {
         match &self.phase {
-            Phase::Model if self.steps >= self.max_steps => Next::GiveUp,
-            Phase::Model => Next::CallModel,
-            Phase::Tools { calls, next, started } => match calls.get(*next) {
+            TurnPhase::Model if self.steps >= self.max_steps => Next::GiveUp,
+            TurnPhase::Model => Next::CallModel,
+            TurnPhase::Tools { calls, next, started } => match calls.get(*next) {
                 Some(call) if *started => Next::AnswerInterrupted(call.clone()),
                 Some(call) => Next::RunTool(call.clone()),
                 None => unreachable!("a turn leaves the tools phase with its last answer"),
             },
-            Phase::Done => Next::Finish,
+            TurnPhase::Done => Next::Finish,
         }
     }
 
@@ -90,8 +90,8 @@ impl Turn {
         self.retries = 0;
         self.guidance.clear();
         self.phase = match calls.is_empty() {
-            true => Phase::Done,
-            false => Phase::Tools { calls: calls.into(), next: 0, started: false },
+            true => TurnPhase::Done,
+            false => TurnPhase::Tools { calls: calls.into(), next: 0, started: false },
         };
     }
 
@@ -107,25 +107,25 @@ impl Turn {
 
     /// The next tool call is about to run. Must be committed before it does.
     pub fn start_tool(&mut self) {
-        if let Phase::Tools { started, .. } = &mut self.phase {
+        if let TurnPhase::Tools { started, .. } = &mut self.phase {
             *started = true;
         }
     }
 
     /// The next tool call has its output in the log.
     pub fn answered(&mut self) {
-        let Phase::Tools { calls, next, started } = &mut self.phase else { return };
+        let TurnPhase::Tools { calls, next, started } = &mut self.phase else { return };
         (*next, *started) = (*next + 1, false);
         if *next == calls.len() {
-            self.phase = Phase::Model;
+            self.phase = TurnPhase::Model;
         }
     }
 
     /// Ends the turn. Returns the calls that have no output yet; the caller must log one for each.
     pub fn finish(&mut self) -> Vec<FunctionCall> {
-        match std::mem::replace(&mut self.phase, Phase::Done) {
-            Phase::Tools { calls, next, .. } => calls.get(next..).unwrap_or_default().to_vec(),
-            Phase::Model | Phase::Done => Vec::new(),
+        match std::mem::replace(&mut self.phase, TurnPhase::Done) {
+            TurnPhase::Tools { calls, next, .. } => calls.get(next..).unwrap_or_default().to_vec(),
+            TurnPhase::Model | TurnPhase::Done => Vec::new(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Turn {
 
     /// Whether nothing is left to do.
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == TurnPhase::Done
     }
 }
 

@@ -5,7 +5,7 @@
 /// `file_tracker.rs` has the words `file_tracker` and `rs`.
 #[inline]
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    Words { text, at: 0 }
+    WordIter { text, at: 0 }
 }
 
 /// The parts of an identifier: `file_tracker` and `FileTracker` have two each.
@@ -31,7 +31,7 @@ fn part_len(word: &str) -> usize {
     (1..bytes.len()).find(is_end).unwrap_or(bytes.len())
 }
 
-struct Words<'a> {
+struct WordIter<'a> {
     text: &'a str,
     at: usize,
 }
@@ -46,7 +46,7 @@ const IS_WORD_BYTE: [bool; 128] = {
     table
 };
 
-impl Words<'_> {
+impl WordIter<'_> {
     /// Skips the characters that are in words, or those that are not.
     fn pass(&mut self, in_words: bool) {
         let bytes = self.text.as_bytes();
@@ -63,7 +63,7 @@ impl Words<'_> {
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for WordIter<'a> {
     type Item = &'a str;
 
     #[inline]

@@ -38,7 +38,7 @@ pub use blocks::PREVIEW_CHARS;
 pub use file::{check_archive_file, copy_archive_file, is_archive, open_or_begin};
 pub use lists::Lists;
 use newest::NewestWindow;
-pub use noting::Writer;
+pub use noting::BlockWriter;
 pub use reading::WindowQuery;
 pub use writing::is_unsendable;
 

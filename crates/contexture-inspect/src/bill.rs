@@ -41,7 +41,7 @@ impl BillGrouping {
 }
 
 #[derive(Default)]
-struct Group {
+struct BillGroup {
     records: Vec<RequestRecord>,
     simulated: u64,
     unsendable: u64,
@@ -50,7 +50,7 @@ struct Group {
 
 /// The bill of everything in an archive.
 pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreError> {
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<String, BillGroup> = BTreeMap::new();
     archive.each_request(|conversation, line| {
         let name = match by {
             BillGrouping::Conversation => conversation.to_owned(),
@@ -78,7 +78,7 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
             BillGrouping::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
             BillGrouping::Day | BillGrouping::Model => name.clone(),
         };
-        let Group { simulated, unsendable, dearest, records } = group;
+        let BillGroup { simulated, unsendable, dearest, records } = group;
         lines.push(BillLine { title, name, receipt: Receipt::of(&records), dearest, simulated, unsendable });
     }
     match by {

@@ -25,15 +25,15 @@ const MOST_PICTURES: usize = 300;
 /// A block of a window: its id, its state, the reason, its grade, the reason for that, and the block that it replaces.
 /// Reasons and grades are indices into a list of words; 0 means none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row(pub u32, pub String, pub usize, pub usize, pub usize, pub u32);
+pub struct ExportRow(pub u32, pub String, pub usize, pub usize, pub usize, pub u32);
 
 /// A window, stored as its difference from that of the previous request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct ExportedWindow {
     /// Leading rows that are the same as in the previous request.
     pub keep: usize,
     /// The rows after them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ExportRow>,
     /// The index of the first difference.
     pub first: Option<u64>,
     /// The cache boundary.
@@ -65,11 +65,11 @@ pub fn export(archive: &Archive, about: &About, conversation: &str) -> Result<St
     let mut words = ExportedWords::default();
     let mut windows = serde_json::Map::new();
     for (name, form) in [("sent", WindowForm::Sent), ("came", WindowForm::Came), ("before", WindowForm::Before)] {
-        let mut told: Vec<Told> = Vec::new();
-        let mut before: Vec<Row> = Vec::new();
+        let mut told: Vec<ExportedWindow> = Vec::new();
+        let mut before: Vec<ExportRow> = Vec::new();
         archive.each_window(conversation, form, &mut words, |rows, first, boundary| {
             let keep = rows.iter().zip(&before).take_while(|(now, before)| now == before).count();
-            told.push(Told { keep, rows: rows[keep..].to_vec(), first, boundary });
+            told.push(ExportedWindow { keep, rows: rows[keep..].to_vec(), first, boundary });
             before = rows;
         })?;
         windows.insert(name.to_owned(), serde_json::to_value(told)?);

@@ -25,18 +25,18 @@ pub const NOT_KEPT: &str = "A store has the log, the decisions with their reason
      running engine tells them to its observer.";
 
 #[derive(Deserialize)]
-struct LogRecord {
+struct LibraryLogRecord {
     items: Vec<Item>,
 }
 
 #[derive(Deserialize)]
-struct DecisionRecord {
+struct LibraryDecision {
     decision: Decision,
 }
 
 /// A stored thread.
 #[derive(Default)]
-struct Thread {
+struct LibraryThread {
     items: Vec<Item>,
     decisions: Vec<Decision>,
     epoch: Value,
@@ -69,7 +69,7 @@ async fn read_beneath(store: &dyn StorageAdapter, inspector: &Inspector, prefix:
     let count = keys.len();
     for (name, mut keys) in keys {
         keys.sort();
-        let mut thread = Thread::default();
+        let mut thread = LibraryThread::default();
         for key in keys {
             let Some(record) = store.get(&key).await? else { continue };
             thread.take(&key[THREADS.len() + name.len() + 1..], &record.value);
@@ -79,16 +79,16 @@ async fn read_beneath(store: &dyn StorageAdapter, inspector: &Inspector, prefix:
     Ok(count)
 }
 
-impl Thread {
+impl LibraryThread {
     fn take(&mut self, part: &str, bytes: &[u8]) {
         match part.split('/').next() {
             Some("log") => {
-                if let Ok(record) = serde_json::from_slice::<LogRecord>(bytes) {
+                if let Ok(record) = serde_json::from_slice::<LibraryLogRecord>(bytes) {
                     self.items.extend(record.items);
                 }
             }
             Some("decisions") => {
-                if let Ok(record) = serde_json::from_slice::<DecisionRecord>(bytes) {
+                if let Ok(record) = serde_json::from_slice::<LibraryDecision>(bytes) {
                     self.decisions.push(record.decision);
                 }
             }

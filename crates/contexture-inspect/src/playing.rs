@@ -8,7 +8,7 @@ use contexture_gateway::simulate::played::{Played, PlayedRequest};
 use contexture_gateway::write::StoreError;
 use serde_json::json;
 
-use super::archive::{ArchivedRequest, Lists, Ticket, Writer};
+use super::archive::{ArchivedRequest, BlockWriter, Lists, Ticket};
 use super::block::{BlockDraft, BlockKind, BlockSource, counted_draft};
 use super::made;
 use super::server::Inspector;
@@ -22,7 +22,7 @@ const REQUESTS_PER_EVENT: u64 = 500;
 /// # Errors
 /// A request could not be written.
 pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]) -> Result<usize, StoreError> {
-    let mut playing = Playing {
+    let mut playing = PlayingRecording {
         inspector,
         id,
         by_harness: texts_of_the_harness(records),
@@ -44,7 +44,7 @@ pub fn play(inspector: &Inspector, played: &Played, id: &str, records: &[Record]
 }
 
 /// A recording that is being played.
-struct Playing<'a> {
+struct PlayingRecording<'a> {
     inspector: &'a Inspector,
     id: &'a str,
     /// What the agent's program said by itself. A request has it as the user's.
@@ -60,7 +60,7 @@ struct Playing<'a> {
     failed: Option<StoreError>,
 }
 
-impl Playing<'_> {
+impl PlayingRecording<'_> {
     fn note(&mut self, request: &PlayedRequest<'_>) -> Result<(), StoreError> {
         let archive = self.inspector.archive();
         let new = request.came[self.came.len()..].iter().map(|(item, tokens)| self.came_draft(item, *tokens));
@@ -94,7 +94,7 @@ impl Playing<'_> {
     /// Writes the blocks that are new in a request. Returns all of it.
     fn write(
         &mut self,
-        writer: &mut Writer<'_>,
+        writer: &mut BlockWriter<'_>,
         request: &PlayedRequest<'_>,
         new: Vec<BlockDraft>,
     ) -> Result<Lists, StoreError> {

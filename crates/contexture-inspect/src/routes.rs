@@ -181,7 +181,7 @@ struct Pinning {
 }
 
 #[derive(Deserialize)]
-struct Folding {
+struct FoldingPermission {
     allowed: bool,
 }
 
@@ -214,7 +214,7 @@ fn act(
     let wrong = || Some(refused(StatusCode::BAD_REQUEST, "the request's body is not what docs/api.md says"));
     let unknown = || Some(refused(StatusCode::CONFLICT, "the gateway does not hold this conversation any more"));
     Ok(match rest {
-        ["folding"] => match serde_json::from_slice::<Folding>(body) {
+        ["folding"] => match serde_json::from_slice::<FoldingPermission>(body) {
             Err(_) => wrong(),
             Ok(folding) => match acting.set_folding(id, folding.allowed) {
                 None => unknown(),

@@ -27,10 +27,10 @@ use super::view::About;
 const MAX_NEWS: usize = 256;
 
 /// An additional action when a conversation is deleted.
-type Forget = Box<dyn Fn(&str) + Send + Sync>;
+type DeletionHook = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Reads a recording.
-type Open = Box<dyn Fn(&str) + Send + Sync>;
+type RecordingReader = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Shows the content of an archive.
 pub struct Inspector {
@@ -43,9 +43,9 @@ pub struct Inspector {
     /// Requests of a gateway that are in progress, by the gateway's numbers.
     pub(super) tickets: Mutex<HashMap<u64, Ticket>>,
     /// An additional action when a conversation is deleted.
-    forgetting: OnceLock<Forget>,
+    forgetting: OnceLock<DeletionHook>,
     /// Reads a recording that was only listed so far.
-    opening: OnceLock<Open>,
+    opening: OnceLock<RecordingReader>,
 }
 
 impl Inspector {

@@ -105,7 +105,7 @@ impl Timeline {
         {
             self.sweeps.push((n, by.clone()));
         }
-        let Some((what, detail)) = told(observation) else { return };
+        let Some((what, detail)) = file_event(observation) else { return };
         let swept = match observation {
             Observation::Swept { under: Some(path), .. } | Observation::Formatted { under: Some(path), .. } => {
                 vec![path.as_str()]
@@ -234,7 +234,7 @@ fn api_name(grade: FileGrade) -> String {
 }
 
 /// Converts an observation to an event.
-fn told(observation: &Observation) -> Option<(FileEventKind, String)> {
+fn file_event(observation: &Observation) -> Option<(FileEventKind, String)> {
     use FileEventKind::{Changed, Deleted, InDoubt, Moved, Named, Read, Searched, Written};
     Some(match observation {
         Observation::Read { block, whole: true, .. } => (Read, format!("all {} lines", block.lines.len())),

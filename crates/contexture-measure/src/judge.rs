@@ -137,7 +137,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 /// Measures a policy's requests one by one.
 pub struct WindowJudge<'a> {
     recorded: &'a RecordedSession<'a>,
-    window: Window<'a>,
+    window: JudgedWindow<'a>,
     bill: ReplayBill,
     pauses: Pauses,
     /// How many messages were processed.
@@ -152,7 +152,7 @@ impl<'a> WindowJudge<'a> {
     pub fn new(recorded: &'a RecordedSession<'a>, prices: Prices) -> Self {
         Self {
             recorded,
-            window: Window::new(recorded),
+            window: JudgedWindow::new(recorded),
             bill: ReplayBill::new(prices),
             pauses: Pauses::new(prices.cache_life),
             processed: 0,
@@ -253,7 +253,7 @@ impl<'a> WindowJudge<'a> {
 }
 
 /// The entries of the current request, with data for fast lookups.
-struct Window<'a> {
+struct JudgedWindow<'a> {
     recorded: &'a RecordedSession<'a>,
     entries: Vec<WindowEntry>,
     /// The bytes of all entries before each one, and the total at the end.
@@ -273,13 +273,13 @@ struct Window<'a> {
 }
 
 /// The common prefix of a request with the previous one.
-struct Shared {
+struct CommonPrefix {
     bytes: u64,
     /// Whether it is all of the previous request, and there was one.
     is_all: bool,
 }
 
-impl<'a> Window<'a> {
+impl<'a> JudgedWindow<'a> {
     fn new(recorded: &'a RecordedSession<'a>) -> Self {
         let whole = vec![0; recorded.records.len()];
         let said = vec![0; recorded.said.len()];
@@ -302,7 +302,7 @@ impl<'a> Window<'a> {
     }
 
     /// Advances to the next request and returns what it shares with the last one.
-    fn advance(&mut self, keep: usize, added: Vec<WindowEntry>) -> Shared {
+    fn advance(&mut self, keep: usize, added: Vec<WindowEntry>) -> CommonPrefix {
         let last_len = self.entries.len();
         let keep = keep.min(last_len);
         let removed = self.entries.split_off(keep);
@@ -314,7 +314,7 @@ impl<'a> Window<'a> {
             self.bytes_before.push(self.bytes() + entry_bytes(self.recorded, &entry));
             self.entries.push(entry);
         }
-        Shared { bytes: self.bytes_before[keep + same], is_all: last_len > 0 && keep + same == last_len }
+        CommonPrefix { bytes: self.bytes_before[keep + same], is_all: last_len > 0 && keep + same == last_len }
     }
 
     fn count(&mut self, entry: &WindowEntry) {

@@ -201,13 +201,13 @@ impl WindowPolicy for KnownPolicy {
 }
 
 /// A running policy: what is sent before each step.
-trait Player {
+trait RunningPolicy {
     fn request(&mut self, before: usize) -> WindowChange;
 }
 
 fn play<'a>(
     recorded: &'a RecordedSession<'a>,
-    mut player: impl Player + 'a,
+    mut player: impl RunningPolicy + 'a,
 ) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a> {
     Box::new(recorded.steps.iter().map(move |&step| Ok(player.request(step))))
 }
@@ -251,7 +251,7 @@ impl<'a, F: FnMut(&Stubbed, &RecordedSession<'a>) -> usize> Stubs<'a, F> {
     }
 }
 
-impl<'a, F: FnMut(&Stubbed, &RecordedSession<'a>) -> usize> Player for Stubs<'a, F> {
+impl<'a, F: FnMut(&Stubbed, &RecordedSession<'a>) -> usize> RunningPolicy for Stubs<'a, F> {
     fn request(&mut self, before: usize) -> WindowChange {
         let Self { recorded, stub, state } = self;
         let sent = state.len;
@@ -344,7 +344,7 @@ impl<'a> Sliding<'a> {
     }
 }
 
-impl Player for Sliding<'_> {
+impl RunningPolicy for Sliding<'_> {
     fn request(&mut self, before: usize) -> WindowChange {
         let start = self.start;
         let has_first = self.first < self.start;

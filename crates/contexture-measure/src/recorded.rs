@@ -80,11 +80,11 @@ impl<'a> RecordedSession<'a> {
     pub fn new(transcript: &'a Transcript) -> Self {
         let records = transcript.records.as_slice();
         let mut paths = Paths::default();
-        let mut calls: HashMap<&str, Call<'_>> = HashMap::new();
+        let mut calls: HashMap<&str, RecordedCall<'_>> = HashMap::new();
         let mut facts = Vec::with_capacity(records.len());
         let mut bytes_before = vec![0];
         for (index, record) in records.iter().enumerate() {
-            for call in record.calls().map(Call::new) {
+            for call in record.calls().map(RecordedCall::new) {
                 paths.note_write(index, &call);
                 calls.insert(call.id, call);
             }
@@ -136,13 +136,13 @@ impl<'a> RecordedSession<'a> {
 }
 
 /// A call with its arguments.
-struct Call<'a> {
+struct RecordedCall<'a> {
     id: &'a str,
     name: &'a str,
     arguments: Value,
 }
 
-impl<'a> Call<'a> {
+impl<'a> RecordedCall<'a> {
     fn new(call: &'a FunctionCall) -> Self {
         Self { id: &call.call_id, name: &call.name, arguments: call.parsed_arguments() }
     }
@@ -165,7 +165,7 @@ impl<'a> Paths<'a> {
         id
     }
 
-    fn note_write(&mut self, message: usize, call: &Call<'a>) {
+    fn note_write(&mut self, message: usize, call: &RecordedCall<'a>) {
         if deed_of(call) == Deed::Change
             && let Some(path) = path_of(call)
         {
@@ -174,14 +174,14 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn read_by(&mut self, call: &Call<'a>) -> Option<usize> {
+    fn read_by(&mut self, call: &RecordedCall<'a>) -> Option<usize> {
         let path = path_of(call).filter(|path| deed_of(call) == Deed::Read && !path.is_empty())?;
         Some(self.id(path))
     }
 }
 
 /// The kind of a call, by the name of its tool.
-fn deed_of(call: &Call<'_>) -> Deed {
+fn deed_of(call: &RecordedCall<'_>) -> Deed {
     match call.name {
         "str_replace_editor" | "str_replace_based_edit_tool" => match call.arguments["command"].as_str() {
             Some("view") => Deed::Read,
@@ -195,7 +195,7 @@ fn deed_of(call: &Call<'_>) -> Deed {
 }
 
 /// The file that a call is about.
-fn path_of(call: &Call<'_>) -> Option<String> {
+fn path_of(call: &RecordedCall<'_>) -> Option<String> {
     if call.name == "apply_patch" {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);
@@ -215,7 +215,7 @@ fn find_targets(records: &[Record]) -> HashMap<usize, Vec<Target>> {
     let mut targets = HashMap::new();
     let mut plain: Vec<String> = Vec::new();
     for (step, record) in records.iter().enumerate().filter(|(_, record)| record.is_response()) {
-        let texts = record.calls().flat_map(|call| old_texts(&Call::new(call)));
+        let texts = record.calls().flat_map(|call| old_texts(&RecordedCall::new(call)));
         let texts: Vec<String> = texts.map(|text| unix_lines(&text).trim_matches('\n').to_owned()).collect();
         let is_long = |text: &String| text.chars().count() >= MIN_TARGET_CHARS;
         if !texts.iter().any(is_long) {
@@ -241,7 +241,7 @@ impl Target {
 }
 
 /// The texts that a call replaces.
-fn old_texts(call: &Call<'_>) -> Vec<String> {
+fn old_texts(call: &RecordedCall<'_>) -> Vec<String> {
     if call.name == "apply_patch" {
         let mut texts = Vec::new();
         collect_strings(&call.arguments, &mut texts);

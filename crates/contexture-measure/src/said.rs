@@ -23,7 +23,7 @@ const NOTE_KINDS: [&str; 6] =
 /// The lines that people said.
 #[derive(Debug, Default)]
 pub struct Said {
-    lines: Vec<Line>,
+    lines: Vec<SpokenLine>,
     /// The position of each line in `lines`.
     ids: HashMap<String, usize>,
     /// The number of lines before each message, and the total at the end.
@@ -39,7 +39,7 @@ pub struct Said {
 }
 
 #[derive(Debug)]
-struct Line {
+struct SpokenLine {
     text: String,
     /// A word that is whole wherever the line is, by its number in `keys`.
     key: Option<usize>,
@@ -78,7 +78,7 @@ impl Said {
         self.bytes_before.push(self.bytes_before[self.lines.len()] + line.len() as u64);
         let next = self.keys.len();
         let key = key_of(line).map(|key| *self.keys.entry(key.to_owned()).or_insert(next));
-        self.lines.push(Line { text: line.to_owned(), key, holders: OnceLock::new() });
+        self.lines.push(SpokenLine { text: line.to_owned(), key, holders: OnceLock::new() });
     }
 
     /// How many lines there are in the whole recording.
@@ -149,7 +149,7 @@ impl Said {
 
 impl JoinedTexts {
     /// The texts that contain a line.
-    fn holders<'a>(&'a self, line: &Line) -> impl Iterator<Item = usize> + use<'a> {
+    fn holders<'a>(&'a self, line: &SpokenLine) -> impl Iterator<Item = usize> + use<'a> {
         let candidates: Box<dyn Iterator<Item = usize> + 'a> = match line.key {
             Some(key) => Box::new(self.with.get(&key).into_iter().flatten().copied()),
             None => Box::new(0..self.texts.len()),

@@ -15,8 +15,8 @@ use contexture_core::store::StorageAdapter;
 use contexture_core::window::escape_tags;
 
 use crate::facts::{
-    Added, ChangeError, Edit, Fact, Learning, LearningOutcome, Meanings, Place, Ranked, Remembered, Subject, Waiting,
-    learned_in, line, ranked,
+    Added, ChangeError, Edit, Fact, Learning, LearningOutcome, Meanings, Place, RankedFact, Remembered,
+    RestingConversation, Subject, learned_in, line, ranked,
 };
 use crate::recall::{Extent, Passage, PastIndex, PastQuery, Recollection, SharedEmbedder, is_stop_term};
 use contexture_core::tokens::TokenCounter;
@@ -175,7 +175,7 @@ impl PersonalMemory {
     /// The store failed.
     pub async fn note_said(&self, owner: &MemoryOwner, thread: &str, at_ms: u64) -> Result<(), BoxError> {
         match self.learning {
-            Some(_) => Waiting::new(&owner.place(), thread, at_ms).write(&**self.remembered.store()).await,
+            Some(_) => RestingConversation::new(&owner.place(), thread, at_ms).write(&**self.remembered.store()).await,
             None => Ok(()),
         }
     }
@@ -406,7 +406,7 @@ fn entity_of(owner: &MemoryOwner) -> String {
 }
 
 /// Whether a fact has enough in common with what was said to be shown unasked.
-fn is_fitting(ranked: &Ranked<'_>, subject: &Subject) -> bool {
+fn is_fitting(ranked: &RankedFact<'_>, subject: &Subject) -> bool {
     let (shared, all) = subject.shared(ranked.fact);
     shared >= SHARED_WORDS || (shared > 0 && shared as f64 >= SHARED_SHARE * all as f64)
 }

@@ -106,7 +106,7 @@ impl From<ExistingError> for CopyError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Mark {
+struct CopyMark {
     format: u32,
     from: String,
 }
@@ -165,7 +165,7 @@ async fn begin(from: &Place, to: &Place, source: &WholeStore, target: &WholeStor
 /// What a store is an unfinished copy of.
 async fn mark(store: &WholeStore) -> Result<Option<String>, StoreError> {
     let Some(record) = store.records.get(MARK).await? else { return Ok(None) };
-    let read: Option<Mark> = serde_json::from_slice(&record.value).ok();
+    let read: Option<CopyMark> = serde_json::from_slice(&record.value).ok();
     Ok(Some(read.map_or_else(|| "something else".to_owned(), |mark| mark.from)))
 }
 

@@ -44,7 +44,7 @@ pub struct Checked {
 
 /// What is known of a thread while its records are read.
 #[derive(Default)]
-struct Thread {
+struct ThreadCheck {
     head: Option<Size>,
     /// Why the head cannot be read; it is reported already.
     is_unreadable: bool,
@@ -74,14 +74,14 @@ pub(super) struct StoredDocument {
 
 /// Collects what is wrong.
 #[derive(Default)]
-pub(super) struct Judge {
+pub(super) struct StoreJudge {
     checked: Checked,
-    threads: BTreeMap<String, Thread>,
+    threads: BTreeMap<String, ThreadCheck>,
     /// Documents and terms of each scope, by its name.
     scopes: BTreeMap<String, (i64, i64)>,
 }
 
-impl Judge {
+impl StoreJudge {
     /// Notes that something is wrong.
     pub(super) fn found(&mut self, subject: impl Into<String>, problem: impl Into<String>) {
         if self.checked.findings.len() < MAX_FINDINGS {

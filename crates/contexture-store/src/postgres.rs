@@ -45,10 +45,10 @@ const PREFIX_BYTES: usize = 1_024;
 /// - Leases expire by the clock of the database, and are checked in the transaction of the batch that names them.
 #[derive(Clone)]
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
-struct Shared {
+struct SharedDatabase {
     database: Database,
     /// What tells the time in place of the database, in tests.
     clock: Option<Arc<dyn Clock>>,
@@ -84,7 +84,7 @@ impl PostgresStore {
     }
 
     fn with(database: Database, clock: Option<Arc<dyn Clock>>) -> Self {
-        Self { shared: Arc::new(Shared { database, clock, releases: Mutex::default() }) }
+        Self { shared: Arc::new(SharedDatabase { database, clock, releases: Mutex::default() }) }
     }
 
     /// Connects, and makes the tables if they are not there.
@@ -129,7 +129,7 @@ fn version(number: i64) -> Version {
     Version(number.unsigned_abs())
 }
 
-impl Shared {
+impl SharedDatabase {
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Record>>, StoreError> {
         let hashes: Vec<Vec<u8>> = keys.iter().map(|key| hash(key)).collect();
         let doing = || match keys {

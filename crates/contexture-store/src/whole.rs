@@ -11,10 +11,10 @@ use super::{OpenError, Place, PostgresError, PostgresIndex, PostgresStore, Sqlit
 /// An open store with its index.
 pub(super) struct WholeStore {
     pub(super) records: Arc<dyn StorageAdapter>,
-    index: Index,
+    index: EitherIndex,
 }
 
-enum Index {
+enum EitherIndex {
     Sqlite(SqliteIndex),
     Postgres(PostgresIndex),
 }
@@ -50,26 +50,26 @@ impl WholeStore {
 
     fn file(path: &Path) -> Result<Self, OpenError> {
         let records = Arc::new(SqliteStore::open(path)?);
-        Ok(Self { records, index: Index::Sqlite(SqliteIndex::new(path)) })
+        Ok(Self { records, index: EitherIndex::Sqlite(SqliteIndex::new(path)) })
     }
 
     async fn database(store: PostgresStore) -> Result<Self, PostgresError> {
         store.check().await?;
-        let index = Index::Postgres(store.index());
+        let index = EitherIndex::Postgres(store.index());
         Ok(Self { records: Arc::new(store), index })
     }
 
     pub(super) fn index(&self) -> &dyn SearchIndex {
         match &self.index {
-            Index::Sqlite(index) => index,
-            Index::Postgres(index) => index,
+            EitherIndex::Sqlite(index) => index,
+            EitherIndex::Postgres(index) => index,
         }
     }
 
     pub(super) async fn scopes(&self) -> Result<Vec<String>, SearchError> {
         match &self.index {
-            Index::Sqlite(index) => index.scopes().await,
-            Index::Postgres(index) => index.scopes().await,
+            EitherIndex::Sqlite(index) => index.scopes().await,
+            EitherIndex::Postgres(index) => index.scopes().await,
         }
     }
 
@@ -80,8 +80,8 @@ impl WholeStore {
         most: usize,
     ) -> Result<Vec<SearchDocument>, SearchError> {
         match &self.index {
-            Index::Sqlite(index) => index.documents(scope, after, most).await,
-            Index::Postgres(index) => index.documents(scope, after, most).await,
+            EitherIndex::Sqlite(index) => index.documents(scope, after, most).await,
+            EitherIndex::Postgres(index) => index.documents(scope, after, most).await,
         }
     }
 }

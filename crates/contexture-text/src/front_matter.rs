@@ -12,7 +12,7 @@ const MAX_LINES: usize = 200;
 /// A file in two: what is said about it, and the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter<'a> {
-    values: BTreeMap<String, Found>,
+    values: BTreeMap<String, FrontMatterValue>,
     /// What follows the front matter; the whole text if there is none.
     pub body: &'a str,
     /// Whether there is front matter at all.
@@ -20,7 +20,7 @@ pub struct FrontMatter<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+enum FrontMatterValue {
     Text(String),
     List(Vec<String>),
 }
@@ -50,21 +50,21 @@ impl<'a> FrontMatter<'a> {
     /// The text of a key; a list is joined by commas.
     pub fn text(&self, key: &str) -> Option<String> {
         match self.values.get(key)? {
-            Found::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-            Found::List(list) => Some(list.join(", ")).filter(|text| !text.is_empty()),
+            FrontMatterValue::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            FrontMatterValue::List(list) => Some(list.join(", ")).filter(|text| !text.is_empty()),
         }
     }
 
     /// The list of a key; a text is split at commas.
     pub fn list(&self, key: &str) -> Option<Vec<String>> {
         match self.values.get(key)? {
-            Found::List(list) => Some(list.clone()),
-            Found::Text(text) => Some(split_list(text)),
+            FrontMatterValue::List(list) => Some(list.clone()),
+            FrontMatterValue::Text(text) => Some(split_list(text)),
         }
     }
 }
 
-fn values(lines: &[&str]) -> BTreeMap<String, Found> {
+fn values(lines: &[&str]) -> BTreeMap<String, FrontMatterValue> {
     let mut values = BTreeMap::new();
     let mut rest = lines;
     while let Some((line, after)) = rest.split_first() {
@@ -83,28 +83,28 @@ fn values(lines: &[&str]) -> BTreeMap<String, Found> {
     values
 }
 
-fn value_of(value: &str, below: &[&str]) -> Option<Found> {
+fn value_of(value: &str, below: &[&str]) -> Option<FrontMatterValue> {
     let value = without_comment(value);
     if let Some(style) = value.chars().next().filter(|c| matches!(c, '|' | '>')) {
         let lines: Vec<&str> = below.iter().map(|line| line.trim()).collect();
         let text = if style == '|' { lines.join("\n") } else { folded(&lines) };
-        return Some(Found::Text(text.trim().to_owned()));
+        return Some(FrontMatterValue::Text(text.trim().to_owned()));
     }
     if let Some(list) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return Some(Found::List(split_list(list)));
+        return Some(FrontMatterValue::List(split_list(list)));
     }
     let items: Vec<String> = below
         .iter()
         .filter_map(|line| Some(unquoted(without_comment(line.trim().strip_prefix("- ")?.trim()))))
         .collect();
     match (value, items.is_empty()) {
-        ("", false) => Some(Found::List(items)),
+        ("", false) => Some(FrontMatterValue::List(items)),
         ("", true) => None,
         // A plain value may go on in the lines below.
-        _ if value.starts_with(['"', '\'']) => Some(Found::Text(unquoted(value))),
+        _ if value.starts_with(['"', '\'']) => Some(FrontMatterValue::Text(unquoted(value))),
         _ => {
             let lines: Vec<&str> = std::iter::once(value).chain(below.iter().map(|line| line.trim())).collect();
-            Some(Found::Text(folded(&lines).trim().to_owned()))
+            Some(FrontMatterValue::Text(folded(&lines).trim().to_owned()))
         }
     }
 }

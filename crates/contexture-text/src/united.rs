@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub fn united(base: &str, ours: &str, theirs: &str) -> String {
     let (base_lines, our_lines, their_lines): (Vec<&str>, Vec<&str>, Vec<&str>) =
         (base.lines().collect(), ours.lines().collect(), theirs.lines().collect());
-    let (our, their) = (Hunk::of(&base_lines, &our_lines), Hunk::of(&base_lines, &their_lines));
+    let (our, their) = (WriterChange::of(&base_lines, &our_lines), WriterChange::of(&base_lines, &their_lines));
     let (first, second) = if our.start <= their.start { (&our, &their) } else { (&their, &our) };
     let is_apart = first.end <= second.start && first.start < second.end;
     let lines = match is_apart {
@@ -39,13 +39,13 @@ pub fn united(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 /// What a writer changed: lines of the base, from the first changed to the last, and what is there instead.
-struct Hunk<'a> {
+struct WriterChange<'a> {
     start: usize,
     end: usize,
     lines: &'a [&'a str],
 }
 
-impl<'a> Hunk<'a> {
+impl<'a> WriterChange<'a> {
     fn of(base: &[&str], changed: &'a [&'a str]) -> Self {
         let start = base.iter().zip(changed).take_while(|(one, other)| one == other).count();
         let most = base.len().min(changed.len()) - start;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// # Errors
 /// What the file has that is not read, with its line.
 pub fn read(text: &str) -> Result<Value, String> {
-    let lines = text.lines().enumerate().map(|(number, line)| Line::new(number + 1, line)).collect();
-    let mut reader = Reader { lines, at: 0 };
+    let lines = text.lines().enumerate().map(|(number, line)| YamlLine::new(number + 1, line)).collect();
+    let mut reader = YamlReader { lines, at: 0 };
     if reader.peek().is_some_and(|line| line.text == "---") {
         reader.at += 1;
     }
@@ -23,13 +23,13 @@ pub fn read(text: &str) -> Result<Value, String> {
 }
 
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct YamlLine<'a> {
     number: usize,
     indent: usize,
     text: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> YamlLine<'a> {
     fn new(number: usize, line: &'a str) -> Self {
         let text = line.trim_start_matches(' ');
         Self { number, indent: line.len() - text.len(), text: text.trim_end() }
@@ -48,14 +48,14 @@ impl<'a> Line<'a> {
     }
 }
 
-struct Reader<'a> {
-    lines: Vec<Line<'a>>,
+struct YamlReader<'a> {
+    lines: Vec<YamlLine<'a>>,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     /// The next line that says something.
-    fn peek(&mut self) -> Option<&mut Line<'a>> {
+    fn peek(&mut self) -> Option<&mut YamlLine<'a>> {
         while self.lines.get(self.at)?.is_blank() {
             self.at += 1;
         }
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The map, list or text that begins in a line.
-    fn node(&mut self, line: Line<'a>) -> Result<Value, String> {
+    fn node(&mut self, line: YamlLine<'a>) -> Result<Value, String> {
         if line.text.starts_with('\t') {
             return Err(line.error("a tab"));
         }
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         let mut list = Vec::new();
         while let Some(line) = self.peek().copied().filter(|line| line.indent == indent && line.is_item()) {
             let rest = line.text[1..].trim_start();
-            let inner = Line { indent: indent + line.text.len() - rest.len(), text: rest, ..line };
+            let inner = YamlLine { indent: indent + line.text.len() - rest.len(), text: rest, ..line };
             if inner.is_item() || key_of(rest).is_some() {
                 // A map or a list begins beside the dash.
                 self.lines[self.at] = inner;
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is after a name or a dash, in its line or below it.
-    fn value(&mut self, line: Line<'a>, rest: &'a str, indent: usize) -> Result<Value, String> {
+    fn value(&mut self, line: YamlLine<'a>, rest: &'a str, indent: usize) -> Result<Value, String> {
         if !rest.is_empty() && !rest.starts_with('#') {
             return self.scalar(line, rest, indent);
         }
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn scalar(&mut self, line: Line<'a>, text: &'a str, indent: usize) -> Result<Value, String> {
+    fn scalar(&mut self, line: YamlLine<'a>, text: &'a str, indent: usize) -> Result<Value, String> {
         match text.as_bytes()[0] {
             b'|' | b'>' => Ok(Value::String(self.block(indent))),
             b'&' | b'*' | b'!' | b'%' | b'@' | b'`' => Err(line.error("a form of YAML that is not read")),
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         if is_nothing { Value::Null } else { Value::String(whole) }
     }
 
-    fn quoted(&mut self, line: Line<'a>, text: &str, quote: char) -> Result<Value, String> {
+    fn quoted(&mut self, line: YamlLine<'a>, text: &str, quote: char) -> Result<Value, String> {
         let mut whole = text.to_owned();
         loop {
             if let Some((value, after)) = unquoted(&whole, quote) {

@@ -81,7 +81,7 @@ struct Root {
 }
 
 /// The result of opening a file in [`FsAdapter::read`].
-enum Opened {
+enum FileOpening {
     Text(FileText),
     /// Too large for the calling thread; with the name of the file that a link led to.
     Large(OwnedFd, Option<String>),
@@ -156,7 +156,7 @@ impl Root {
         result
     }
 
-    fn read(&self, path: &str, limits: ReadLimits) -> Result<Opened, FileError> {
+    fn read(&self, path: &str, limits: ReadLimits) -> Result<FileOpening, FileError> {
         let relative = relative_path(path)?;
         let opened = match limits.follow_symlinks {
             // Only the walk knows the name of the file that a link leads to.
@@ -167,9 +167,9 @@ impl Root {
         let stat = rustix::fs::fstat(&file).map_err(|errno| refused(path, errno))?;
         check_stat(&stat, path, limits)?;
         if size(&stat) > INLINE_BYTES {
-            return Ok(Opened::Large(file, linked_name));
+            return Ok(FileOpening::Large(file, linked_name));
         }
-        Ok(Opened::Text(FileText { linked_name, ..read_handle(file, path, limits)? }))
+        Ok(FileOpening::Text(FileText { linked_name, ..read_handle(file, path, limits)? }))
     }
 
     /// Takes the stamps of files one after the other. A directory that several of them in a row share is resolved once.
@@ -304,8 +304,8 @@ impl FsAdapter for LocalFs {
             let asked = path.to_owned();
             let opened = self.run(move |root| root.read(&asked, limits)).await;
             match opened.ok_or_else(|| interrupted(path))?? {
-                Opened::Text(text) => Ok(text),
-                Opened::Large(file, linked_name) => {
+                FileOpening::Text(text) => Ok(text),
+                FileOpening::Large(file, linked_name) => {
                     let asked = path.to_owned();
                     let read = move || Ok(FileText { linked_name, ..read_handle(file, &asked, limits)? });
                     match tokio::runtime::Handle::try_current() {

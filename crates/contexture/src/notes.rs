@@ -27,7 +27,7 @@ pub struct Note {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored<S> {
+struct NotesRecord<S> {
     format: u32,
     state: S,
 }
@@ -59,11 +59,11 @@ pub async fn notes(store: &dyn StorageAdapter) -> Result<Vec<Note>, StoreError> 
 /// The texts of a state, by name; none of other layers, or of another format.
 fn texts(layer: &str, record: &[u8]) -> Vec<(String, String)> {
     if layer == tool_memory::ID {
-        let stored = serde_json::from_slice::<Stored<ToolMemoryState>>(record).ok();
+        let stored = serde_json::from_slice::<NotesRecord<ToolMemoryState>>(record).ok();
         let state = stored.filter(|stored| stored.format == FORMAT).map(|stored| stored.state);
         return state.iter().flat_map(ToolMemoryState::texts).collect();
     }
-    let Some(Stored { format: FORMAT, state }) = serde_json::from_slice::<Stored<Value>>(record).ok() else {
+    let Some(NotesRecord { format: FORMAT, state }) = serde_json::from_slice::<NotesRecord<Value>>(record).ok() else {
         return Vec::new();
     };
     // Such a layer may have another id; a state that is a text is that of no other layer.
@@ -83,7 +83,9 @@ pub async fn delete_file(store: &dyn StorageAdapter, place: &Place, path: &str) 
     let key = place.key();
     for _ in 0..MAX_TRIES {
         let Some(record) = store.get(&key).await? else { return Ok(false) };
-        let Ok(mut stored) = serde_json::from_slice::<Stored<ToolMemoryState>>(&record.value) else { return Ok(false) };
+        let Ok(mut stored) = serde_json::from_slice::<NotesRecord<ToolMemoryState>>(&record.value) else {
+            return Ok(false);
+        };
         if stored.format != FORMAT || !stored.state.delete(path) {
             return Ok(false);
         }

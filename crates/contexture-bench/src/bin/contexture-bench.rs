@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use contexture_bench::judge::{Options, run};
+use contexture_bench::judge::{JudgeOptions, run};
 use contexture_cli::failure::Failure;
 use contexture_terminal::screen::Screen;
 
@@ -15,19 +15,19 @@ use contexture_terminal::screen::Screen;
 #[command(name = "contexture-bench")]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Judge(Judge),
+enum BenchCommand {
+    Judge(JudgeCommand),
 }
 
 /// Compare policies on recordings, those of other tools too, with 95 % intervals; no model is called.
 ///
 /// docs/benchmark.md explains the columns and what they cannot see.
 #[derive(Args)]
-struct Judge {
+struct JudgeCommand {
     /// Directories with recordings, or recordings.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
@@ -59,17 +59,17 @@ struct Judge {
 
 fn main() -> ExitCode {
     match Arguments::try_parse() {
-        Ok(Arguments { command: Command::Judge(judge) }) => {
+        Ok(Arguments { command: BenchCommand::Judge(judge) }) => {
             print(judge).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
         }
         Err(error) => Failure::from(error).hint("`contexture-bench judge --help` says what can be asked for").report(),
     }
 }
 
-fn print(judge: Judge) -> Result<(), Failure> {
-    let Judge { paths, budget, tools, only, sample, seed, limit, markdown, json } = judge;
+fn print(judge: JudgeCommand) -> Result<(), Failure> {
+    let JudgeCommand { paths, budget, tools, only, sample, seed, limit, markdown, json } = judge;
     let sample = sample.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-    let report = run(&Options { paths, budget, tools, only, sample, seed, limit: Duration::from_secs(limit) })?;
+    let report = run(&JudgeOptions { paths, budget, tools, only, sample, seed, limit: Duration::from_secs(limit) })?;
     let text = match (json, markdown) {
         (true, _) => format!("{:#}\n", report.json()),
         (_, true) => report.markdown(),

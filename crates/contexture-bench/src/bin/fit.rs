@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use contexture_bench::fit::{DEFAULT_BUDGET, Options, run};
+use contexture_bench::fit::{DEFAULT_BUDGET, FitOptions, run};
 use contexture_cli::failure::Failure;
 
 /// Fits the weights that choose what a fold shows, and judges them on recordings that they were not fitted to.
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 
 fn print(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { paths, budget, without, json } = arguments;
-    let report = run(&Options { paths, budget, without })?;
+    let report = run(&FitOptions { paths, budget, without })?;
     let text = if json { format!("{:#}\n", report.json()) } else { report.text() };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }

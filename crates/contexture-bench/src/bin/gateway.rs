@@ -17,7 +17,7 @@ use contexture::files::dialect::Dialects;
 use contexture::fold::Policy;
 use contexture::transcript::{Report, Transcript};
 use contexture::wire::Format;
-use contexture_bench::twin::{Likeness, Twin, own_count, text_tokens};
+use contexture_bench::twin::{Twin, WindowLikeness, own_count, text_tokens};
 use contexture_cli::failure::Failure;
 use contexture_cli::replay::summary::ReplaySummary;
 use contexture_cli::source::{self, RecordingSource};
@@ -65,7 +65,7 @@ struct Arguments {
 }
 
 /// The state of the provider, and what it received.
-struct Provider {
+struct ScriptedProvider {
     format: Format,
     cache: Cache,
     last: String,
@@ -76,7 +76,7 @@ struct Provider {
 
 /// The result of one recording.
 #[derive(Default)]
-struct Outcome {
+struct RecordingResult {
     requests: usize,
     billed: f64,
     passed_through: f64,
@@ -90,7 +90,7 @@ struct Outcome {
     receipt: Receipt,
 }
 
-impl Outcome {
+impl RecordingResult {
     /// The number of unforced folds, and of those forced by the budget.
     fn folds(&self) -> (usize, usize) {
         let forced = self.receipt.folds.iter().filter(|fold| fold.is_forced).count();
@@ -134,7 +134,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut all: Vec<Outcome> = Vec::new();
+    let mut all: Vec<RecordingResult> = Vec::new();
     let mut own: Vec<u64> = Vec::new();
     for source in source::find(&arguments.paths)?.into_iter().step_by(arguments.every.max(1)) {
         let Ok((transcript, report)) = source.transcript() else { continue };
@@ -156,8 +156,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments) -> (Outcome, Vec<u64>) {
-    let provider = Provider {
+async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments) -> (RecordingResult, Vec<u64>) {
+    let provider = ScriptedProvider {
         format,
         cache: cache(arguments),
         last: String::new(),
@@ -180,7 +180,7 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
     };
     let client = reqwest::Client::new();
     let mut through = cache(arguments);
-    let mut outcome = Outcome::default();
+    let mut outcome = RecordingResult::default();
     let mut twin = arguments.windows.then(|| twin(format, recorded, arguments.budget));
     for number in 0..recorded.len() {
         let body = recorded.request(number);
@@ -204,9 +204,9 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
         }
         if let Some(twin) = &mut twin {
             twin.request(recorded.items(number));
-            let likeness = twin.likeness(format, &provider.last).unwrap_or(Likeness::Other);
+            let likeness = twin.likeness(format, &provider.last).unwrap_or(WindowLikeness::Other);
             outcome.windows[likeness as usize] += 1;
-            if arguments.each && likeness != Likeness::Same {
+            if arguments.each && likeness != WindowLikeness::Same {
                 println!("{number} {likeness:?}");
             }
         }
@@ -248,11 +248,11 @@ fn twin(format: Format, recorded: &RecordedSession, budget: u64) -> Twin {
     Twin::new(budget.saturating_sub(head), Models::builtin().get(model).prices(Caching::Minutes))
 }
 
-async fn serve(State(provider): State<Arc<Mutex<Provider>>>, request: Request) -> Response<Body> {
+async fn serve(State(provider): State<Arc<Mutex<ScriptedProvider>>>, request: Request) -> Response<Body> {
     let body = to_bytes(request.into_body(), usize::MAX).await.unwrap_or_default();
     let mut provider = provider.lock().expect("nobody panicked");
     provider.last = String::from_utf8_lossy(&body).into_owned();
-    let Provider { format, cache, last, counts_alike, .. } = &mut *provider;
+    let ScriptedProvider { format, cache, last, counts_alike, .. } = &mut *provider;
     let took = cache.serve(*format, last, 0);
     let told = if *counts_alike { counted_alike(*format, took, last) } else { took };
     let name = if *format == Format::Gemini { "usageMetadata" } else { "usage" };
@@ -269,12 +269,12 @@ fn counted_alike(format: Format, took: Took, body: &str) -> Took {
     Took { read, written, plain: own - read - written }
 }
 
-fn print(all: &[Outcome], own: &mut [u64]) {
-    let sum = |value: fn(&Outcome) -> f64| all.iter().map(value).sum::<f64>();
-    let folded: Vec<&Outcome> = all.iter().filter(|outcome| !outcome.receipt.folds.is_empty()).collect();
-    let is_forced = |outcome: &&Outcome| outcome.receipt.folds.iter().any(|fold| fold.is_forced);
+fn print(all: &[RecordingResult], own: &mut [u64]) {
+    let sum = |value: fn(&RecordingResult) -> f64| all.iter().map(value).sum::<f64>();
+    let folded: Vec<&RecordingResult> = all.iter().filter(|outcome| !outcome.receipt.folds.is_empty()).collect();
+    let is_forced = |outcome: &&RecordingResult| outcome.receipt.folds.iter().any(|fold| fold.is_forced);
     let dearer = folded.iter().filter(|outcome| outcome.billed > outcome.passed_through);
-    let (forced, unforced): (Vec<&Outcome>, Vec<&Outcome>) = dearer.copied().partition(is_forced);
+    let (forced, unforced): (Vec<&RecordingResult>, Vec<&RecordingResult>) = dearer.copied().partition(is_forced);
     println!("{} recordings, {} requests", all.len(), all.iter().map(|outcome| outcome.requests).sum::<usize>());
     println!(
         "billed / pass-through          {:.3}",
@@ -298,7 +298,7 @@ fn print(all: &[Outcome], own: &mut [u64]) {
         folded.len(),
         folded.iter().map(|outcome| outcome.receipt.folds.len()).sum::<usize>()
     );
-    let some = |outcome: &&&Outcome| outcome.folds().0 > 0;
+    let some = |outcome: &&&RecordingResult| outcome.folds().0 > 0;
     println!("folded unforced                {} recordings", folded.iter().filter(some).count());
     println!("dearer                         {} unforced, {} forced", unforced.len(), forced.len());
     let worst = |is_wanted: bool| {

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 fn print(arguments: &Arguments) -> Result<(), Failure> {
     let sources = source::find(&arguments.paths)?;
     let counted = in_parallel(&sources, |source| play(source, arguments.budget));
-    let mut sum = Counts::default();
+    let mut sum = GradeCounts::default();
     for counts in counted.into_iter().flatten() {
         sum.add(counts);
     }
@@ -65,7 +65,7 @@ fn print(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What was counted in one recording, or in several.
 #[derive(Default)]
-struct Counts {
+struct GradeCounts {
     folds: usize,
     /// Shown lines by the first word of their grade.
     shown: BTreeMap<String, usize>,
@@ -82,8 +82,8 @@ struct Counts {
     doubts: Vec<String>,
 }
 
-impl Counts {
-    fn add(&mut self, other: Counts) {
+impl GradeCounts {
+    fn add(&mut self, other: GradeCounts) {
         self.folds += other.folds;
         for (grade, lines) in other.shown {
             *self.shown.entry(grade).or_default() += lines;
@@ -256,7 +256,7 @@ fn grade_in(heading: &str) -> Option<&'static str> {
     found.min().map(|(_, grade)| grade)
 }
 
-fn play(source: &RecordingSource, budget: u64) -> Option<Counts> {
+fn play(source: &RecordingSource, budget: u64) -> Option<GradeCounts> {
     let transcript = match source.transcript() {
         Ok((transcript, _)) => transcript,
         Err(unread) => {
@@ -265,7 +265,7 @@ fn play(source: &RecordingSource, budget: u64) -> Option<Counts> {
         }
     };
     let name = source.short.display().to_string();
-    let mut counts = Counts::default();
+    let mut counts = GradeCounts::default();
     let mut folder = Folder::new(Policy::new(budget), Meter::new(Arc::new(Estimate)));
     let (mut observer, mut model) = (Observer::default(), FileModel::new());
     let mut calls: HashMap<String, FunctionCall> = HashMap::new();

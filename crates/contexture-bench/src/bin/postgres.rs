@@ -15,7 +15,7 @@ use contexture_bench::store::turn_batch;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-type Done<T> = Result<T, Box<dyn Error>>;
+type BenchResult<T> = Result<T, Box<dyn Error>>;
 
 /// Rounds of commits that are compared.
 const ROUNDS: usize = 1_000;
@@ -37,7 +37,7 @@ impl Model for Echo {
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Measure {
+enum PostgresBenchmark {
     /// All but `Open`, which is measured by itself, since memory that was used before is used again.
     All,
     Commits,
@@ -46,8 +46,8 @@ enum Measure {
     Open,
 }
 
-impl Measure {
-    fn named(name: &str) -> Done<Self> {
+impl PostgresBenchmark {
+    fn named(name: &str) -> BenchResult<Self> {
         Ok(match name {
             "all" => Self::All,
             "commits" => Self::Commits,
@@ -59,26 +59,26 @@ impl Measure {
     }
 }
 
-fn main() -> Done<()> {
+fn main() -> BenchResult<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let url = words.first().ok_or("name a database: postgres://user:password@host/database")?;
-    let measure = words.get(1).map_or(Ok(Measure::All), |name| Measure::named(name))?;
+    let measure = words.get(1).map_or(Ok(PostgresBenchmark::All), |name| PostgresBenchmark::named(name))?;
     let count = words.get(2).map(|count| count.parse()).transpose()?.unwrap_or(100_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        if matches!(measure, Measure::All | Measure::Commits) {
+        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Commits) {
             commits(url).await?;
             round_trips(url).await?;
         }
-        if matches!(measure, Measure::All | Measure::Turns) {
+        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Turns) {
             for workers in [1, 8] {
                 turns(url, workers).await?;
             }
         }
-        if matches!(measure, Measure::All | Measure::Threads) {
+        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Threads) {
             threads(url, count).await?;
         }
-        if measure == Measure::Open {
+        if measure == PostgresBenchmark::Open {
             open(url, count).await?;
         }
         Ok(())
@@ -86,7 +86,7 @@ fn main() -> Done<()> {
 }
 
 /// A plain connection.
-async fn connect(url: &str) -> Done<tokio_postgres::Client> {
+async fn connect(url: &str) -> BenchResult<tokio_postgres::Client> {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
     tokio::spawn(async move {
         // The client reports what went wrong.
@@ -96,7 +96,7 @@ async fn connect(url: &str) -> Done<tokio_postgres::Client> {
 }
 
 /// The commit of a step, and the server's own commit of the same bytes in the same number of rows, side by side.
-async fn commits(url: &str) -> Done<()> {
+async fn commits(url: &str) -> BenchResult<()> {
     let (store, client) = (PostgresStore::open(url)?, connect(url).await?);
     store.check().await?;
     client
@@ -188,7 +188,7 @@ async fn count_turns(client: TcpStream, server: String, trips: Arc<AtomicU64>) -
 }
 
 /// How often a request waits for a response: for the commit of a step, and for a whole turn.
-async fn round_trips(url: &str) -> Done<()> {
+async fn round_trips(url: &str) -> BenchResult<()> {
     let config: tokio_postgres::Config = url.parse()?;
     let Some(tokio_postgres::config::Host::Tcp(host)) = config.get_hosts().first() else {
         println!("round trips: counted over TCP only");
@@ -230,7 +230,7 @@ async fn round_trips(url: &str) -> Done<()> {
 }
 
 /// Turns per second of workers that have engines and connections of their own.
-async fn turns(url: &str, workers: usize) -> Done<()> {
+async fn turns(url: &str, workers: usize) -> BenchResult<()> {
     let (until, mut tasks) = (Instant::now() + WORK, Vec::new());
     for worker in 0..workers {
         let engine = contexture::open(url, memory(()))?.model(Echo).build()?;
@@ -258,7 +258,7 @@ async fn turns(url: &str, workers: usize) -> Done<()> {
 }
 
 /// Fills the database with copies of a real thread, and measures size, memory and a turn among them.
-async fn threads(url: &str, count: usize) -> Done<()> {
+async fn threads(url: &str, count: usize) -> BenchResult<()> {
     let (store, client) = (PostgresStore::open(url)?, connect(url).await?);
     let engine = contexture::open(url, memory(()))?.model(Echo).build()?;
     let mut execution = engine.execution("pattern").start().await?;
@@ -294,7 +294,7 @@ async fn threads(url: &str, count: usize) -> Done<()> {
 }
 
 /// Opens some of the threads that are there, takes a turn on each, and measures what that takes.
-async fn open(url: &str, count: usize) -> Done<()> {
+async fn open(url: &str, count: usize) -> BenchResult<()> {
     let engine = contexture::open(url, memory(()))?.model(Echo).build()?;
     drop(engine.execution(format!("first-{}", std::process::id())).start().await?);
     let (rest, mut open, mut times) = (rss_kb(), Vec::new(), Vec::new());
@@ -316,7 +316,7 @@ async fn open(url: &str, count: usize) -> Done<()> {
     Ok(())
 }
 
-async fn size(client: &tokio_postgres::Client) -> Done<i64> {
+async fn size(client: &tokio_postgres::Client) -> BenchResult<i64> {
     let sql = "SELECT pg_total_relation_size('contexture_records')";
     Ok(client.query_one(sql, &[]).await?.get(0))
 }

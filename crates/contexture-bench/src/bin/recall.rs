@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use contexture::recall::Extent;
-use contexture_bench::recall::planted::{self, Measure, Options};
-use contexture_bench::recall::written::{CONVERSATIONS, OTHERS, Written};
+use contexture_bench::recall::planted::{self, PlantedOptions, PlantedResult};
+use contexture_bench::recall::written::{CONVERSATIONS, OTHERS, WrittenConversation};
 use contexture_bench::recall::{recorded, remembered};
 use contexture_cli::failure::Failure;
 
@@ -66,9 +66,10 @@ async fn planted_facts(arguments: &Arguments) -> Result<String, contexture::sear
     let mut text = format!("planted facts, {} conversations of {} turns\n", arguments.seeds, arguments.turns);
     let cases = [("what fits", 4_000, Extent::Fitting), ("all of 2 000", 2_000, Extent::Full)];
     for (name, budget, extent) in cases {
-        let mut sum = Measure::default();
+        let mut sum = PlantedResult::default();
         for seed in 1..=arguments.seeds {
-            let one = planted::measure(&Options { seed, turns: arguments.turns, facts: 60, budget, extent }).await?;
+            let one =
+                planted::measure(&PlantedOptions { seed, turns: arguments.turns, facts: 60, budget, extent }).await?;
             sum.add(&one);
         }
         let mean = sum.tokens as f64 / (sum.asked + sum.withdrawn).max(1) as f64;
@@ -88,9 +89,9 @@ async fn planted_facts(arguments: &Arguments) -> Result<String, contexture::sear
 
 async fn written_talks(arguments: &Arguments) -> Result<String, contexture::search::SearchError> {
     let mut text = "written conversations, share of the evidence within a tenth and a fifth of the tokens\n".to_owned();
-    let talks = CONVERSATIONS.iter().map(|(name, text)| (*name, Written::read(text)));
-    let others = OTHERS.iter().map(|(name, text)| (*name, Written::read(text)));
-    let merged = [("all as one", Written::merged()), ("others among", Written::others())];
+    let talks = CONVERSATIONS.iter().map(|(name, text)| (*name, WrittenConversation::read(text)));
+    let others = OTHERS.iter().map(|(name, text)| (*name, WrittenConversation::read(text)));
+    let merged = [("all as one", WrittenConversation::merged()), ("others among", WrittenConversation::others())];
     for (name, talk) in talks.chain(others).chain(merged) {
         let tokens = talk.tokens();
         let [tenth, fifth] = [tokens / 10, tokens / 5];

@@ -1,6 +1,6 @@
 //! How much of what was needed a ranking of chunks captures.
 
-use super::sample::{Known, Request};
+use super::sample::{ChunkSample, RequestSample};
 
 /// The budgets for chunks, in bytes.
 pub const FILLS: [f64; 4] = [20_000.0, 40_000.0, 60_000.0, 80_000.0];
@@ -34,8 +34,8 @@ impl Capture {
 
     /// Adds what is captured of a request if its chunks are taken by descending score. Budgets that hold all known
     /// chunks are skipped, because there is nothing to choose.
-    pub(super) fn add_request(&mut self, request: &Request, score: impl Fn(&Known) -> f64) {
-        let mut order: Vec<(f64, &Known)> = request.chunks.iter().map(|chunk| (score(chunk), chunk)).collect();
+    pub(super) fn add_request(&mut self, request: &RequestSample, score: impl Fn(&ChunkSample) -> f64) {
+        let mut order: Vec<(f64, &ChunkSample)> = request.chunks.iter().map(|chunk| (score(chunk), chunk)).collect();
         // Of equal scores the larger chunk comes first, so that the input order does not matter.
         order.sort_by(|(one, a), (two, b)| two.total_cmp(one).then(b.bytes.total_cmp(&a.bytes)));
         let needed: f64 = bytes_of(order.iter().map(|(_, chunk)| *chunk).filter(|chunk| chunk.is_needed));
@@ -54,6 +54,6 @@ impl Capture {
     }
 }
 
-fn bytes_of<'a>(chunks: impl IntoIterator<Item = &'a Known>) -> f64 {
+fn bytes_of<'a>(chunks: impl IntoIterator<Item = &'a ChunkSample>) -> f64 {
     chunks.into_iter().map(|chunk| f64::from(chunk.bytes * chunk.stands_for)).sum()
 }

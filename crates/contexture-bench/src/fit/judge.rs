@@ -7,9 +7,9 @@ use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 
 use super::capture::Capture;
-use super::recordings::Played;
+use super::recordings::PlayedRecording;
 use super::regression::{self, Weights};
-use super::sample::{Known, Request};
+use super::sample::{ChunkSample, RequestSample};
 use crate::synthetic::Rng;
 
 /// Number of groups of recordings that are held out in turn if all are of one project.
@@ -76,7 +76,7 @@ pub struct Judgement {
 
 impl Variant {
     /// All rankings to compare, for the weights that are used.
-    fn all(used: &Used) -> Vec<Self> {
+    fn all(used: &UsedWeights) -> Vec<Self> {
         let without = (0..WEIGHT_COUNT).filter(|weight| used[*weight]).map(Self::Without);
         let baselines = [Self::Baseline(Baseline::Newest), Self::Baseline(Baseline::File)];
         [Self::Current, Self::Refitted].into_iter().chain(without).chain(baselines).collect()
@@ -95,23 +95,24 @@ impl Variant {
 }
 
 /// For each weight, whether it is used.
-type Used = [bool; WEIGHT_COUNT];
+type UsedWeights = [bool; WEIGHT_COUNT];
 
 /// Recordings in groups, each of which is held out in turn.
-struct Groups<'a> {
+struct RecordingGroups<'a> {
     names: Vec<String>,
-    recordings: Vec<(usize, &'a Played)>,
+    recordings: Vec<(usize, &'a PlayedRecording)>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> RecordingGroups<'a> {
     /// Groups by project, or round-robin if there is only one.
-    fn new(played: &'a [Played]) -> Self {
-        let useful: Vec<&Played> = played.iter().filter(|recording| !recording.requests.is_empty()).collect();
+    fn new(played: &'a [PlayedRecording]) -> Self {
+        let useful: Vec<&PlayedRecording> = played.iter().filter(|recording| !recording.requests.is_empty()).collect();
         let projects: Vec<&str> =
             useful.iter().map(|recording| recording.project.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
         if projects.len() > 1 {
-            let group =
-                |recording: &&'a Played| (projects.partition_point(|name| **name < *recording.project), *recording);
+            let group = |recording: &&'a PlayedRecording| {
+                (projects.partition_point(|name| **name < *recording.project), *recording)
+            };
             let recordings = useful.iter().map(group).collect();
             return Self { names: projects.into_iter().map(str::to_owned).collect(), recordings };
         }
@@ -121,15 +122,15 @@ impl<'a> Groups<'a> {
     }
 
     /// The requests of all groups except one.
-    fn without(&self, held_out: Option<usize>) -> impl Iterator<Item = &'a Request> + Clone {
+    fn without(&self, held_out: Option<usize>) -> impl Iterator<Item = &'a RequestSample> + Clone {
         let recordings = self.recordings.iter().filter(move |(group, _)| Some(*group) != held_out);
         recordings.flat_map(|(_, recording)| &recording.requests)
     }
 }
 
 /// Fits the weights without each group in turn, and evaluates them on that group.
-pub(super) fn judge(played: &[Played], used: &Used) -> Judgement {
-    let groups = Groups::new(played);
+pub(super) fn judge(played: &[PlayedRecording], used: &UsedWeights) -> Judgement {
+    let groups = RecordingGroups::new(played);
     let current = std::array::from_fn(|weight| if used[weight] { WEIGHTS[weight].1 } else { 0.0 });
     let fitted = regression::fit(groups.without(None), used, &current);
     let held_out: Vec<Option<usize>> = (0..groups.names.len()).map(Some).collect();
@@ -148,9 +149,9 @@ pub(super) fn judge(played: &[Played], used: &Used) -> Judgement {
 
 /// How much a ranking captures of each recording.
 fn captures(
-    groups: &Groups<'_>,
+    groups: &RecordingGroups<'_>,
     variant: Variant,
-    used: &Used,
+    used: &UsedWeights,
     current: &Weights,
     refitted: &[Weights],
 ) -> Vec<Capture> {
@@ -163,12 +164,12 @@ fn captures(
         }
         Variant::Current | Variant::Baseline(_) => vec![*current; groups.names.len()],
     };
-    let score = |group: usize, chunk: &Known| match variant {
+    let score = |group: usize, chunk: &ChunkSample| match variant {
         Variant::Baseline(Baseline::Newest) => f64::from(-chunk.seen_age),
         Variant::Baseline(Baseline::File) => f64::from(chunk.touched),
         _ => regression::need(&chunk.terms, &weights[group]),
     };
-    let of_recording = |(group, recording): &(usize, &Played)| {
+    let of_recording = |(group, recording): &(usize, &PlayedRecording)| {
         let mut capture = Capture::default();
         recording.requests.iter().for_each(|request| capture.add_request(request, |chunk| score(*group, chunk)));
         capture
@@ -176,7 +177,7 @@ fn captures(
     groups.recordings.iter().map(of_recording).collect()
 }
 
-fn tested(groups: &Groups<'_>, variant: Variant, own: &[Capture], refitted: &[Capture]) -> Tested {
+fn tested(groups: &RecordingGroups<'_>, variant: Variant, own: &[Capture], refitted: &[Capture]) -> Tested {
     let mut by_group = vec![Capture::default(); groups.names.len()];
     for ((group, _), capture) in groups.recordings.iter().zip(own) {
         by_group[*group].add(capture);

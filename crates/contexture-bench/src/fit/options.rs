@@ -10,7 +10,7 @@ pub const DEFAULT_BUDGET: u64 = 32_000;
 
 /// What to fit to.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FitOptions {
     /// Files and directories with recordings.
     pub paths: Vec<PathBuf>,
     /// Only requests of conversations longer than this many tokens are sampled: only there is anything chosen.
@@ -19,7 +19,7 @@ pub struct Options {
     pub without: Vec<String>,
 }
 
-impl Options {
+impl FitOptions {
     /// For each weight, whether it is used.
     pub(super) fn used(&self) -> Result<[bool; WEIGHT_COUNT], Failure> {
         let names = WEIGHTS.map(|(name, _)| name);

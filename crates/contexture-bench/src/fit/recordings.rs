@@ -6,7 +6,7 @@ use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 
-use super::options::Options;
+use super::options::FitOptions;
 use super::sample::{self, Sampling};
 
 /// Most recordings that are played; of more, this many are chosen evenly.
@@ -22,16 +22,16 @@ const MOST_REQUESTS_OF_ONE: usize = 30;
 const PROJECT_MARK: &str = "__";
 
 /// A recording that was played.
-pub(super) struct Played {
+pub(super) struct PlayedRecording {
     pub(super) project: String,
     /// The sampled requests at which something known was needed later.
-    pub(super) requests: Vec<sample::Request>,
+    pub(super) requests: Vec<sample::RequestSample>,
     /// How many requests were sampled.
     pub(super) sampled: usize,
 }
 
 /// Plays all given recordings.
-pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
+pub(super) fn play_all(options: &FitOptions) -> Result<Vec<PlayedRecording>, Failure> {
     let sources = evenly(source::find(&options.paths)?, MOST_RECORDINGS);
     let requests = (MOST_REQUESTS / sources.len()).clamp(1, MOST_REQUESTS_OF_ONE);
     let progress = ProgressCounter::new("playing recordings", sources.len());
@@ -43,7 +43,7 @@ pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
         played
     });
     drop(progress);
-    let played: Vec<Played> = played.into_iter().flatten().collect();
+    let played: Vec<PlayedRecording> = played.into_iter().flatten().collect();
     if played.is_empty() {
         return Err(source::none_read());
     }
@@ -60,7 +60,7 @@ pub(super) fn play_all(options: &Options) -> Result<Vec<Played>, Failure> {
     Ok(played)
 }
 
-fn play(source: &RecordingSource, sampling: &Sampling) -> Option<Played> {
+fn play(source: &RecordingSource, sampling: &Sampling) -> Option<PlayedRecording> {
     let transcript = match source.transcript() {
         Ok((transcript, _)) => transcript,
         Err(unread) => {
@@ -70,7 +70,7 @@ fn play(source: &RecordingSource, sampling: &Sampling) -> Option<Played> {
     };
     let project = project_of(source, &transcript.records);
     let (requests, sampled) = sample::play(&transcript.records, sampling);
-    Some(Played { project, requests, sampled })
+    Some(PlayedRecording { project, requests, sampled })
 }
 
 /// The project of a recording: from its name, or else the working directory of the agent.

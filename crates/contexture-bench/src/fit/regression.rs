@@ -9,7 +9,7 @@
 
 use contexture_fold::fitting::WEIGHT_COUNT;
 
-use super::sample::Request;
+use super::sample::RequestSample;
 
 /// One number for each weight.
 pub type Weights = [f64; WEIGHT_COUNT];
@@ -34,7 +34,7 @@ struct Slopes {
 
 /// The weights that best explain what was needed, found from a starting point. Unused weights are zero.
 pub fn fit<'a>(
-    requests: impl Iterator<Item = &'a Request> + Clone,
+    requests: impl Iterator<Item = &'a RequestSample> + Clone,
     used: &[bool; WEIGHT_COUNT],
     start: &Weights,
 ) -> Weights {
@@ -59,7 +59,7 @@ pub fn need(terms: &[f32; WEIGHT_COUNT], weights: &Weights) -> f64 {
     terms.iter().zip(weights).map(|(term, weight)| f64::from(*term) * weight).sum()
 }
 
-fn slopes<'a>(requests: impl Iterator<Item = &'a Request>, weights: &Weights) -> Slopes {
+fn slopes<'a>(requests: impl Iterator<Item = &'a RequestSample>, weights: &Weights) -> Slopes {
     let mut all = Slopes { gradient: [0.0; WEIGHT_COUNT], curvature: [[0.0; WEIGHT_COUNT]; WEIGHT_COUNT] };
     let mut shares = Vec::new();
     for request in requests {
@@ -76,7 +76,7 @@ fn slopes<'a>(requests: impl Iterator<Item = &'a Request>, weights: &Weights) ->
     all
 }
 
-fn add_request(all: &mut Slopes, request: &Request, shares: &[f64]) {
+fn add_request(all: &mut Slopes, request: &RequestSample, shares: &[f64]) {
     let mut mean = [0.0; WEIGHT_COUNT];
     let mut square = [[0.0; WEIGHT_COUNT]; WEIGHT_COUNT];
     let needed = request.chunks.iter().filter(|chunk| chunk.is_needed).count() as f64;

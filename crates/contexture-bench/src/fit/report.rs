@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::capture::{Capture, FILLS};
 use super::judge::{Judgement, Tested, Variant};
-use super::options::Options;
-use super::recordings::Played;
+use super::options::FitOptions;
+use super::recordings::PlayedRecording;
 use super::sample::HORIZON_REQUESTS;
 
 /// Statistics of the recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct RecordingCounts {
     /// Readable recordings.
     pub recordings: usize,
     /// Recordings in which something was needed.
@@ -34,21 +34,21 @@ pub struct Counts {
 
 /// The report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct FitReport {
     /// The budget above which requests were sampled.
     pub budget: u64,
     /// Statistics of the recordings.
-    pub counts: Counts,
+    pub counts: RecordingCounts,
     /// The results of fitting and evaluating.
     pub judgement: Judgement,
 }
 
-impl Report {
-    pub(super) fn new(options: &Options, played: &[Played], judgement: Judgement) -> Self {
-        let useful: Vec<&Played> = played.iter().filter(|recording| !recording.requests.is_empty()).collect();
+impl FitReport {
+    pub(super) fn new(options: &FitOptions, played: &[PlayedRecording], judgement: Judgement) -> Self {
+        let useful: Vec<&PlayedRecording> = played.iter().filter(|recording| !recording.requests.is_empty()).collect();
         let requests = || useful.iter().flat_map(|recording| &recording.requests);
         let chunks = || requests().flat_map(|request| &request.chunks);
-        let counts = Counts {
+        let counts = RecordingCounts {
             recordings: played.len(),
             useful_recordings: useful.len(),
             projects: useful.iter().map(|recording| &recording.project).collect::<BTreeSet<_>>().len(),

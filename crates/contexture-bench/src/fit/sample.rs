@@ -35,12 +35,12 @@ pub(super) struct Sampling {
 }
 
 /// What was known at a request.
-pub(super) struct Request {
-    pub(super) chunks: Vec<Known>,
+pub(super) struct RequestSample {
+    pub(super) chunks: Vec<ChunkSample>,
 }
 
 /// A known chunk.
-pub(super) struct Known {
+pub(super) struct ChunkSample {
     /// The features by which the weights are multiplied.
     pub(super) terms: [f32; WEIGHT_COUNT],
     pub(super) bytes: f32,
@@ -55,10 +55,10 @@ pub(super) struct Known {
 }
 
 /// Plays a recording. Returns the sampled requests at which something was needed, and how many were sampled.
-pub(super) fn play(records: &[Record], sampling: &Sampling) -> (Vec<Request>, usize) {
+pub(super) fn play(records: &[Record], sampling: &Sampling) -> (Vec<RequestSample>, usize) {
     let mut rng = Rng::new(sampling.seed);
     let sampled = choose_requests(records, sampling, &mut rng);
-    let mut player = Player {
+    let mut player = SamplePlayer {
         folder: Folder::new(Policy::new(sampling.budget), Meter::new(Arc::new(Estimate))),
         dialects: Dialects::builtin(),
         calls: HashMap::new(),
@@ -100,23 +100,23 @@ fn choose_requests(records: &[Record], sampling: &Sampling, rng: &mut Rng) -> Ha
     (0..count).map(|n| long[(start + n * long.len() / count) % long.len()]).collect()
 }
 
-struct Player<'a> {
+struct SamplePlayer<'a> {
     folder: Folder,
     dialects: Dialects,
     /// Calls by their ids, with the request whose response made them.
     calls: HashMap<&'a str, (usize, &'a FunctionCall)>,
     /// Sampled requests whose chunks may still be needed.
-    open: Vec<Open>,
-    done: Vec<Request>,
+    open: Vec<OpenSample>,
+    done: Vec<RequestSample>,
     rng: Rng,
 }
 
-impl<'a> Player<'a> {
+impl<'a> SamplePlayer<'a> {
     fn request(&mut self, request: usize, is_sampled: bool) {
         self.close(request);
         if is_sampled {
             let chunks = self.folder.known_chunks();
-            self.open.push(Open::new(request, &chunks, self.folder.model()));
+            self.open.push(OpenSample::new(request, &chunks, self.folder.model()));
         }
         self.folder.request();
         // These are not replayed.
@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
 
     /// Ends the samples whose chunks can no longer be needed.
     fn close(&mut self, request: usize) {
-        let is_over = |open: &mut Open| request.saturating_sub(open.request) >= HORIZON_REQUESTS;
+        let is_over = |open: &mut OpenSample| request.saturating_sub(open.request) >= HORIZON_REQUESTS;
         for open in self.open.extract_if(.., is_over) {
             self.done.extend(open.finish(&mut self.rng));
         }
@@ -144,7 +144,7 @@ impl<'a> Player<'a> {
 }
 
 /// A sampled request while the following ones are played.
-struct Open {
+struct OpenSample {
     request: usize,
     chunks: Vec<OpenChunk>,
     /// For each file touched since, the request whose response touched it.
@@ -155,16 +155,16 @@ struct OpenChunk {
     file: usize,
     segment: usize,
     lines: Vec<Arc<str>>,
-    known: Known,
+    known: ChunkSample,
 }
 
-impl Open {
+impl OpenSample {
     fn new(request: usize, chunks: &[Chunk], model: &FileModel) -> Self {
         let open = |chunk: &Chunk| OpenChunk {
             file: chunk.file,
             segment: chunk.segment,
             lines: chunk.lines(model).iter().map(|line| line.text.clone()).collect(),
-            known: Known {
+            known: ChunkSample {
                 terms: terms(&chunk.signs).map(|term| term as f32),
                 bytes: chunk.bytes as f32,
                 stands_for: 1.0,
@@ -213,19 +213,19 @@ impl Open {
     }
 
     /// What was known and needed, if anything was.
-    fn finish(self, rng: &mut Rng) -> Option<Request> {
-        let (needed, others): (Vec<Known>, Vec<Known>) =
+    fn finish(self, rng: &mut Rng) -> Option<RequestSample> {
+        let (needed, others): (Vec<ChunkSample>, Vec<ChunkSample>) =
             self.chunks.into_iter().map(|chunk| chunk.known).partition(|known| known.is_needed);
         if needed.is_empty() || others.is_empty() {
             return None;
         }
         let most = MOST_CHUNKS.saturating_sub(needed.len()).max(1);
-        Some(Request { chunks: needed.into_iter().chain(thinned(others, most, rng)).collect() })
+        Some(RequestSample { chunks: needed.into_iter().chain(thinned(others, most, rng)).collect() })
     }
 }
 
 /// Samples some chunks, each of which represents several. They are evenly spread, so that all files are included.
-fn thinned(mut chunks: Vec<Known>, most: usize, rng: &mut Rng) -> Vec<Known> {
+fn thinned(mut chunks: Vec<ChunkSample>, most: usize, rng: &mut Rng) -> Vec<ChunkSample> {
     let count = chunks.len();
     if count <= most {
         return chunks;

@@ -15,7 +15,7 @@ const SEED: u64 = 1;
 
 /// A value of all recordings, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct IntervalEstimate {
     /// The value.
     pub value: f64,
     /// The lower end.
@@ -54,13 +54,13 @@ impl Draws {
     }
 
     /// A value with its interval.
-    pub fn estimate(&self, value: impl Fn(&Measures) -> f64) -> Estimate {
+    pub fn estimate(&self, value: impl Fn(&Measures) -> f64) -> IntervalEstimate {
         let mut values: Vec<f64> = self.drawn.iter().map(&value).collect();
         values.sort_by(f64::total_cmp);
         let whole = value(&self.all);
         let outside = (values.len() as f64 * OUTSIDE) as usize;
         let at = |index: usize| values.get(index).copied().unwrap_or(whole);
-        Estimate { value: whole, low: at(outside), high: at(values.len().saturating_sub(outside + 1)) }
+        IntervalEstimate { value: whole, low: at(outside), high: at(values.len().saturating_sub(outside + 1)) }
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn recordings_that_are_alike_have_an_interval_of_one_point() {
         let estimate = Draws::of(&vec![recording(3, 4); 9]).estimate(Measures::recall);
-        assert_eq!(estimate, Estimate { value: 0.75, low: 0.75, high: 0.75 });
+        assert_eq!(estimate, IntervalEstimate { value: 0.75, low: 0.75, high: 0.75 });
     }
 
     #[test]

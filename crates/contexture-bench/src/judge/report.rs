@@ -8,12 +8,12 @@ use contexture_terminal::table::{Align, TextTable};
 use contexture_text::numbers::counted;
 use serde_json::{Value, json};
 
-use super::interval::{Draws, Estimate};
-use super::tool::Missing;
+use super::interval::{Draws, IntervalEstimate};
+use super::tool::MissingTool;
 
 /// One policy with what was measured on each recording.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedPolicy {
     /// Its name.
     pub name: String,
     /// The version of a tool.
@@ -26,13 +26,13 @@ pub struct Judged {
 
 /// Everything that was measured.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct JudgeReport {
     /// The most tokens of a window.
     pub budget: u64,
     /// The policies, in the order of the table.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedPolicy>,
     /// Tools that could not be called.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingTool>,
 }
 
 /// A column: its title, its value, and whether it counts recordings.
@@ -58,12 +58,12 @@ impl Column {
         if self.is_count { format!("{value:.0}") } else { format!("{value:.3}") }
     }
 
-    fn range(&self, estimate: Estimate) -> String {
+    fn range(&self, estimate: IntervalEstimate) -> String {
         format!("[{}, {}]", self.number(estimate.low), self.number(estimate.high))
     }
 }
 
-impl Judged {
+impl JudgedPolicy {
     fn draws(&self) -> Draws {
         let measured: Vec<Measures> = self.recordings.iter().filter_map(|row| row.as_ref().ok().cloned()).collect();
         Draws::of(&measured)
@@ -84,7 +84,7 @@ impl Judged {
     }
 }
 
-impl Report {
+impl JudgeReport {
     fn recordings(&self) -> usize {
         self.judged.first().map_or(0, |judged| judged.recordings.len())
     }
@@ -155,7 +155,7 @@ impl Report {
         let policies = self.judged.iter().map(|judged| {
             let draws = judged.draws();
             let values = COLUMNS.iter().map(|column| {
-                let Estimate { value, low, high } = draws.estimate(column.value);
+                let IntervalEstimate { value, low, high } = draws.estimate(column.value);
                 (column.title.to_owned(), json!({ "value": value, "low": low, "high": high }))
             });
             json!({

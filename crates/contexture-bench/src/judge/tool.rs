@@ -20,7 +20,7 @@ const BUDGET: &str = "{budget}";
 
 /// A tool that can be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
+pub struct ExternalTool {
     /// Its name in tables.
     pub name: String,
     /// The version that was installed.
@@ -33,7 +33,7 @@ pub struct Tool {
 
 /// A tool that is not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingTool {
     /// Its name.
     pub name: String,
     /// Why.
@@ -42,14 +42,14 @@ pub struct Missing {
 
 /// The list that the install script writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tools {
+pub struct ExternalTools {
     /// Those that can be called.
-    pub installed: Vec<Tool>,
+    pub installed: Vec<ExternalTool>,
     /// Those that could not be installed.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingTool>,
 }
 
-impl Tools {
+impl ExternalTools {
     /// Reads a list: a JSON array of objects with `name` and either `version`, `settings` and `command`, or `missing`.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Tools {
             let field = |name: &str| entry[name].as_str().map(str::to_owned);
             let name = field("name").ok_or_else(|| failed("an entry without a name".to_owned()))?;
             if let Some(why) = field("missing") {
-                tools.missing.push(Missing { name, why });
+                tools.missing.push(MissingTool { name, why });
                 continue;
             }
             let words = entry["command"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -76,13 +76,13 @@ impl Tools {
                 return Err(failed(format!("`{name}` has no command")));
             }
             let [version, settings] = ["version", "settings"].map(|name| field(name).unwrap_or_default());
-            tools.installed.push(Tool { name, version, settings, command });
+            tools.installed.push(ExternalTool { name, version, settings, command });
         }
         Ok(tools)
     }
 }
 
-impl Tool {
+impl ExternalTool {
     /// Plays a recording, and passes on each request.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Tool {
         let mut child = started.map_err(|error| format!("start `{}`: {error}", words[0]))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (mut input, output) = (input.ok_or("no input")?, BufReader::new(output.ok_or("no output")?));
-        let watched = Watched::new(child, limit);
+        let watched = SupervisedProgram::new(child, limit);
         let printed = thread::scope(|scope| {
             scope.spawn(move || {
                 for record in &transcript.records {
@@ -122,21 +122,21 @@ impl Tool {
             Ok(())
         });
         match watched.end() {
-            Ended::Late => Err("took too long".to_owned()),
+            ProgramEnd::Late => Err("took too long".to_owned()),
             // A program whose output is not read any more fails for that reason.
-            Ended::By(status) => printed.and(status),
+            ProgramEnd::By(status) => printed.and(status),
         }
     }
 }
 
 /// A program that is ended when it takes too long, or when nobody reads it any more.
-struct Watched {
+struct SupervisedProgram {
     child: Arc<Mutex<Child>>,
     done: mpsc::Sender<()>,
     watch: thread::JoinHandle<bool>,
 }
 
-impl Watched {
+impl SupervisedProgram {
     fn new(child: Child, limit: Duration) -> Self {
         let child = Arc::new(Mutex::new(child));
         let (done, waiting) = mpsc::channel();
@@ -152,14 +152,14 @@ impl Watched {
         Self { child, done, watch }
     }
 
-    fn end(self) -> Ended {
+    fn end(self) -> ProgramEnd {
         // The watch may have ended.
         let _ = self.done.send(());
         if self.watch.join().unwrap_or(false) {
-            return Ended::Late;
+            return ProgramEnd::Late;
         }
         let mut child = self.child.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        Ended::By(match child.wait() {
+        ProgramEnd::By(match child.wait() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("ended with {status}")),
             Err(error) => Err(error.to_string()),
@@ -168,7 +168,7 @@ impl Watched {
 }
 
 /// How a program ended.
-enum Ended {
+enum ProgramEnd {
     /// It took too long and was ended.
     Late,
     /// By itself.

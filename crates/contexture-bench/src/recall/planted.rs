@@ -19,69 +19,69 @@ const START_MS: u64 = 1_735_689_600_000;
 const THREAD: &str = "talk";
 
 /// What is said of a person, what later takes its place, and how it is asked for. `{n}` is the name, `{v}` the value.
-struct Kind {
+struct PlantedKind {
     said: &'static str,
     updated: &'static str,
     question: &'static str,
     values: &'static [&'static str],
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[PlantedKind] = &[
+    PlantedKind {
         said: "{n} works as a {v} these days.",
         updated: "{n} has given that up and works as a {v} now.",
         question: "What is {n}'s profession?",
         values: &["plumber", "pilot", "notary", "florist", "welder", "librarian"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} lives in {v} with two flatmates.",
         updated: "{n} moved away and lives in {v} now.",
         question: "Which city is {n}'s home?",
         values: &["Oslo", "Porto", "Graz", "Leeds", "Lyon", "Turku"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} has a {v} that sleeps on the sofa.",
         updated: "{n} has a {v} now, the other one went to an aunt.",
         question: "What pet does {n} keep?",
         values: &["parrot", "beagle", "tortoise", "ferret", "kitten", "hamster"],
     },
-    Kind {
+    PlantedKind {
         said: "Don't give {n} any {v}, it's an allergy.",
         updated: "The test was wrong: {n} has an allergy to {v}, that's all.",
         question: "Which food makes {n} ill?",
         values: &["walnuts", "shellfish", "celery", "sesame", "mustard", "lupin"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} drives a {v} to the office.",
         updated: "{n} drives a {v} now, the old one broke down.",
         question: "What car does {n} own?",
         values: &["green Volvo", "silver Fiat", "rusty Jeep", "white Skoda", "red Mazda", "blue Opel"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} practises the {v} every evening.",
         updated: "{n} changed over and practises the {v} every evening.",
         question: "Which instrument does {n} play?",
         values: &["cello", "oboe", "banjo", "harp", "tuba", "accordion"],
     },
-    Kind {
+    PlantedKind {
         said: "We meet {n} at the {v} on Thursdays.",
         updated: "From now on we meet {n} at the {v} instead.",
         question: "Where do we have our appointment with {n}?",
         values: &["station cafe", "old mill", "swimming pool", "town hall", "chess club", "bike shed"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} may spend {v} euros on the new kitchen.",
         updated: "{n} may spend {v} euros on it now, we talked it over.",
         question: "How much money has {n} got for the kitchen?",
         values: &["4200", "5100", "6300", "7700", "8800", "9150"],
     },
-    Kind {
+    PlantedKind {
         said: "The nightly build of project {n} runs on the machine {v}.",
         updated: "The nightly build of project {n} runs on the machine {v} since the move.",
         question: "On which machine is project {n} compiled at night?",
         values: &["kestrel", "osprey", "merlin", "harrier", "goshawk", "buzzard"],
     },
-    Kind {
+    PlantedKind {
         said: "{n} wants to learn {v} before the summer.",
         updated: "{n} wants to learn {v} instead, the course was full.",
         question: "Which language does {n} plan to study?",
@@ -118,7 +118,7 @@ const REPLIES: &[&str] = &[
 
 /// How a measure is made.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PlantedOptions {
     /// The seed.
     pub seed: u64,
     /// How many turns a conversation has.
@@ -133,7 +133,7 @@ pub struct Options {
 
 /// The result.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measure {
+pub struct PlantedResult {
     /// Questions about facts that were not withdrawn.
     pub asked: usize,
     /// Those whose present fact was shown.
@@ -152,7 +152,7 @@ pub struct Measure {
     pub tokens: u64,
 }
 
-struct Fact {
+struct PlantedFact {
     question: String,
     said_at: u64,
     updated_at: Option<u64>,
@@ -163,7 +163,7 @@ struct Fact {
 ///
 /// # Errors
 /// The index failed.
-pub async fn measure(options: &Options) -> Result<Measure, SearchError> {
+pub async fn measure(options: &PlantedOptions) -> Result<PlantedResult, SearchError> {
     let (passages, facts) = conversation(options);
     let past = PastIndex::new(Arc::new(MemoryIndex::new()), "resource:someone");
     for batch in passages.chunks(256) {
@@ -173,7 +173,7 @@ pub async fn measure(options: &Options) -> Result<Measure, SearchError> {
     past.forget(THREAD, &withdrawn).await?;
     let now_ms = START_MS + passages.len() as u64 * BETWEEN_MS;
     let counter = Bpe::o200k();
-    let mut measure = Measure::default();
+    let mut measure = PlantedResult::default();
     for fact in &facts {
         let query = PastQuery {
             text: &fact.question,
@@ -190,8 +190,8 @@ pub async fn measure(options: &Options) -> Result<Measure, SearchError> {
     Ok(measure)
 }
 
-impl Measure {
-    fn take(&mut self, fact: &Fact, shown: &HashSet<u64>, tokens: u64) {
+impl PlantedResult {
+    fn take(&mut self, fact: &PlantedFact, shown: &HashSet<u64>, tokens: u64) {
         self.tokens += tokens;
         if fact.is_withdrawn {
             self.withdrawn += 1;
@@ -219,7 +219,7 @@ impl Measure {
 }
 
 /// The passages of a conversation, and its facts.
-fn conversation(options: &Options) -> (Vec<Passage>, Vec<Fact>) {
+fn conversation(options: &PlantedOptions) -> (Vec<Passage>, Vec<PlantedFact>) {
     let mut dice = Rng::new(options.seed);
     let names: Vec<String> =
         FIRST.iter().flat_map(|first| LAST.iter().map(move |last| format!("{first}{last}"))).collect();
@@ -250,7 +250,7 @@ fn conversation(options: &Options) -> (Vec<Passage>, Vec<Fact>) {
             at as u64
         });
         let question = written(kind.question, "");
-        facts.push(Fact { question, said_at: said_at as u64, updated_at, is_withdrawn: fate == 1 });
+        facts.push(PlantedFact { question, said_at: said_at as u64, updated_at, is_withdrawn: fate == 1 });
     }
     let passages = texts.into_iter().enumerate().map(|(turn, text)| Passage {
         source: None,
@@ -264,9 +264,9 @@ fn conversation(options: &Options) -> (Vec<Passage>, Vec<Fact>) {
     (passages.collect(), facts)
 }
 
-impl Measure {
+impl PlantedResult {
     /// Adds another measure.
-    pub fn add(&mut self, other: &Measure) {
+    pub fn add(&mut self, other: &PlantedResult) {
         self.asked += other.asked;
         self.found += other.found;
         self.shown += other.shown;

@@ -20,7 +20,7 @@ const MIN_DISTANCE: usize = 20;
 
 /// How many files were named again, and found.
 #[derive(Clone, Debug, Default)]
-pub struct Measure {
+pub struct RecordedResult {
     /// Sessions.
     pub sessions: usize,
     /// Messages that name a file again.
@@ -37,8 +37,8 @@ pub struct Measure {
 ///
 /// # Errors
 /// There are none, or the index failed.
-pub async fn measure(paths: &[PathBuf]) -> Result<Measure, Failure> {
-    let mut measure = Measure::default();
+pub async fn measure(paths: &[PathBuf]) -> Result<RecordedResult, Failure> {
+    let mut measure = RecordedResult::default();
     for source in source::find(paths)? {
         let mut items: Vec<Item> = Vec::new();
         if source.read(&mut |record| items.extend(record.into_items())).is_err() {
@@ -50,7 +50,7 @@ pub async fn measure(paths: &[PathBuf]) -> Result<Measure, Failure> {
     Ok(measure)
 }
 
-async fn session(items: Vec<Item>, measure: &mut Measure) -> Result<(), contexture::search::SearchError> {
+async fn session(items: Vec<Item>, measure: &mut RecordedResult) -> Result<(), contexture::search::SearchError> {
     let past = PastIndex::new(Arc::new(MemoryIndex::new()), "thread:session");
     let (counter, dialects) = (Bpe::o200k(), Dialects::default());
     let mut log = ItemLog::new();
@@ -106,7 +106,7 @@ fn names(text: &str, path: &str) -> bool {
         && words.iter().all(|word| has.contains(word) || *word == stem.to_lowercase())
 }
 
-impl Measure {
+impl RecordedResult {
     /// The result in words.
     pub fn text(&self) -> String {
         let share = |found: usize| found as f64 / self.named.max(1) as f64;

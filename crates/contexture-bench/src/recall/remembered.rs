@@ -35,7 +35,7 @@ const PRICES: (f64, f64) = (1.25, 0.1);
 
 /// What a threshold gives.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct ThresholdSums {
     added: usize,
     tokens: u64,
     /// How often a rare word of what was added, which the conversation did not have, was used next.
@@ -50,20 +50,20 @@ struct Sums {
 
 /// The measure.
 #[derive(Clone, Debug, Default)]
-pub struct Measure {
+pub struct RememberedResult {
     sessions: usize,
     /// How often a person said something.
     asked: usize,
     /// What the sessions cost without memory.
     cost: f64,
-    sums: [Sums; THRESHOLDS.len()],
+    sums: [ThresholdSums; THRESHOLDS.len()],
 }
 
 /// Measures recordings: those whose file names begin alike, up to `__`, are of one project.
 ///
 /// # Errors
 /// There are none, or the index failed.
-pub async fn measure(paths: &[PathBuf], most_sessions: usize) -> Result<Measure, Failure> {
+pub async fn measure(paths: &[PathBuf], most_sessions: usize) -> Result<RememberedResult, Failure> {
     let mut projects: BTreeMap<String, Vec<(u64, Vec<Record>)>> = BTreeMap::new();
     for source in source::find(paths)? {
         let Ok((transcript, _)) = source.transcript() else { continue };
@@ -73,7 +73,7 @@ pub async fn measure(paths: &[PathBuf], most_sessions: usize) -> Result<Measure,
         let time = transcript.records.iter().find_map(Record::time_ms).unwrap_or(sessions.len() as u64);
         sessions.push((time, transcript.records));
     }
-    let mut measure = Measure::default();
+    let mut measure = RememberedResult::default();
     for mut sessions in projects.into_values() {
         sessions.sort_by_key(|(time, _)| *time);
         let mut project = Project::new();
@@ -96,7 +96,7 @@ struct Project {
 }
 
 /// What was recalled at a person's words, until it is known what was used.
-struct Recalled {
+struct RecalledPassages {
     words: HashSet<String>,
     covers: u8,
     tokens: u64,
@@ -116,13 +116,17 @@ impl Project {
         Self { memory, owner, messages_with: HashMap::new(), sessions: 0, other: HashSet::new() }
     }
 
-    async fn play(&mut self, records: &[Record], measure: &mut Measure) -> Result<(), contexture::error::BoxError> {
+    async fn play(
+        &mut self,
+        records: &[Record],
+        measure: &mut RememberedResult,
+    ) -> Result<(), contexture::error::BoxError> {
         let thread = format!("session-{}", self.sessions);
         self.sessions += 1;
         measure.sessions += 1;
         let mut reader = PassageReader::new(thread, Some("a recording".to_owned()), 0);
         let (mut passages, mut known) = (Vec::new(), HashSet::new());
-        let mut recalled: Option<Recalled> = None;
+        let mut recalled: Option<RecalledPassages> = None;
         let (mut sent, mut before, mut in_window) = (0.0, 0.0, [0_u64; THRESHOLDS.len()]);
         let mut newest = HashSet::new();
         for record in records {
@@ -170,7 +174,7 @@ impl Project {
     }
 
     /// Looks at what a message of the agent used.
-    fn look(&self, words: &HashSet<String>, known: &HashSet<String>, recalled: &mut Recalled) {
+    fn look(&self, words: &HashSet<String>, known: &HashSet<String>, recalled: &mut RecalledPassages) {
         recalled.next += 1;
         let is_rare =
             |word: &&String| self.messages_with.get(*word).is_some_and(|count| (1..=MAX_RARE_MESSAGES).contains(count));
@@ -184,7 +188,11 @@ impl Project {
         }
     }
 
-    async fn recall(&self, text: &str, known: &HashSet<String>) -> Result<Recalled, contexture::error::BoxError> {
+    async fn recall(
+        &self,
+        text: &str,
+        known: &HashSet<String>,
+    ) -> Result<RecalledPassages, contexture::error::BoxError> {
         let query = PastQuery {
             text,
             now_ms: 0,
@@ -194,7 +202,7 @@ impl Project {
             visible: None,
         };
         let answer = self.memory.search(std::slice::from_ref(&self.owner), query).await?;
-        Ok(Recalled {
+        Ok(RecalledPassages {
             words: words_of(&answer.text),
             covers: (answer.found.covers * 100.0) as u8,
             tokens: answer.tokens,
@@ -206,7 +214,7 @@ impl Project {
         })
     }
 
-    fn note(&self, recalled: Option<Recalled>, measure: &mut Measure) {
+    fn note(&self, recalled: Option<RecalledPassages>, measure: &mut RememberedResult) {
         let Some(recalled) = recalled.filter(|recalled| recalled.tokens > 0) else { return };
         for (sums, threshold) in measure.sums.iter_mut().zip(THRESHOLDS) {
             if recalled.covers >= threshold {
@@ -231,7 +239,7 @@ fn words_of(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-impl Measure {
+impl RememberedResult {
     /// The measure as a table.
     pub fn text(&self) -> String {
         let mut text = format!(

@@ -25,7 +25,7 @@ pub const OTHERS: &[(&str, &str)] =
 
 /// A conversation with questions.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct WrittenConversation {
     /// The two names.
     pub names: Vec<String>,
     /// What was said.
@@ -36,7 +36,7 @@ pub struct Written {
 
 /// What was found of the evidence.
 #[derive(Clone, Debug, Default)]
-pub struct Measure {
+pub struct WrittenResult {
     /// The mean share of a question's evidence that was shown.
     pub share: f64,
     /// The mean number of tokens that were shown.
@@ -45,7 +45,7 @@ pub struct Measure {
     pub missed: Vec<String>,
 }
 
-impl Written {
+impl WrittenConversation {
     /// Reads a conversation.
     pub fn read(text: &str) -> Self {
         let mut written = Self::default();
@@ -128,12 +128,12 @@ impl Written {
     ///
     /// # Errors
     /// The index failed.
-    pub async fn measure(&self, budget: u64) -> Result<Measure, SearchError> {
+    pub async fn measure(&self, budget: u64) -> Result<WrittenResult, SearchError> {
         let past = PastIndex::new(Arc::new(MemoryIndex::new()), "thread:talk");
         past.add(self.passages.clone()).await?;
         let now_ms = self.passages.last().and_then(|passage| passage.at_ms).unwrap_or(0);
         let counter = Bpe::o200k();
-        let mut measure = Measure::default();
+        let mut measure = WrittenResult::default();
         for (text, evidence) in &self.questions {
             let query = PastQuery { text, now_ms, budget, counter: &counter, extent: Extent::Full, visible: None };
             let found = past.search(query).await?;

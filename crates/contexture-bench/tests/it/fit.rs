@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use contexture_bench::fit::{Baseline, Options, Report, Variant, run};
+use contexture_bench::fit::{Baseline, FitOptions, FitReport, Variant, run};
 use contexture_bench::synthetic::Rng;
 use serde_json::json;
 
@@ -84,8 +84,8 @@ fn recordings() -> tempfile::TempDir {
     directory
 }
 
-fn report(directory: &Path) -> Report {
-    run(&Options { paths: vec![directory.to_owned()], budget: BUDGET, without: Vec::new() }).unwrap()
+fn report(directory: &Path) -> FitReport {
+    run(&FitOptions { paths: vec![directory.to_owned()], budget: BUDGET, without: Vec::new() }).unwrap()
 }
 
 fn program(arguments: &[&str]) -> Output {

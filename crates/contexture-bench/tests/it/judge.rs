@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use contexture_bench::judge::report::{Judged, Report};
-use contexture_bench::judge::{Options, run};
+use contexture_bench::judge::report::{JudgeReport, JudgedPolicy};
+use contexture_bench::judge::{JudgeOptions, run};
 use contexture_cli::source;
 use contexture_measure::judge::Measures;
 use serde_json::{Value, json};
@@ -17,16 +17,16 @@ fn recordings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("judge/recordings")
 }
 
-fn options(tools: Option<PathBuf>) -> Options {
+fn options(tools: Option<PathBuf>) -> JudgeOptions {
     let limit = Duration::from_secs(60);
-    Options { paths: vec![recordings()], budget: BUDGET, tools, only: Vec::new(), sample: None, seed: 1, limit }
+    JudgeOptions { paths: vec![recordings()], budget: BUDGET, tools, only: Vec::new(), sample: None, seed: 1, limit }
 }
 
-fn policy<'a>(report: &'a Report, name: &str) -> &'a Judged {
+fn policy<'a>(report: &'a JudgeReport, name: &str) -> &'a JudgedPolicy {
     report.judged.iter().find(|judged| judged.name == name).unwrap()
 }
 
-fn measures(judged: &Judged) -> Vec<Measures> {
+fn measures(judged: &JudgedPolicy) -> Vec<Measures> {
     judged.recordings.iter().map(|row| row.clone().unwrap()).collect()
 }
 
@@ -83,7 +83,7 @@ fn a_tool_that_sends_everything_is_measured_as_sending_everything() {
     let windows = directory.path().join("windows");
     std::fs::write(&windows, everything(&file)).unwrap();
     let tools = listed(directory.path(), &[printing("all", &windows)]);
-    let report = run(&Options { paths: vec![file], ..options(Some(tools)) }).unwrap();
+    let report = run(&JudgeOptions { paths: vec![file], ..options(Some(tools)) }).unwrap();
     assert_eq!(measures(policy(&report, "all")), measures(policy(&report, "pass-through")));
 }
 
@@ -103,7 +103,7 @@ fn a_tool_that_drops_what_an_edit_needs_has_less_recall() {
     });
     std::fs::write(&windows, dropped.collect::<String>()).unwrap();
     let tools = listed(directory.path(), &[printing("less", &windows)]);
-    let report = run(&Options { paths: vec![file], ..options(Some(tools)) }).unwrap();
+    let report = run(&JudgeOptions { paths: vec![file], ..options(Some(tools)) }).unwrap();
     let (less, all) = (measures(policy(&report, "less")), measures(policy(&report, "pass-through")));
     assert_eq!(less[0].targets, all[0].targets);
     assert!(less[0].hits < all[0].hits, "{:?}", less[0]);
@@ -129,9 +129,9 @@ fn tools_that_fail_or_are_missing_are_named() {
         ],
     );
     let limit = Duration::from_millis(300);
-    let asked = Options { paths: vec![file], limit, ..options(Some(tools)) };
+    let asked = JudgeOptions { paths: vec![file], limit, ..options(Some(tools)) };
     // A recording on which the only policy failed is not left out.
-    let alone = run(&Options { only: vec!["fails".to_owned()], ..asked.clone() }).unwrap().markdown();
+    let alone = run(&JudgeOptions { only: vec!["fails".to_owned()], ..asked.clone() }).unwrap().markdown();
     assert!(alone.contains("1 recording,") && alone.contains("exit status: 3"), "{alone}");
     let text = run(&asked).unwrap().markdown();
     for expected in ["there is no request before message", "exit status: 3", "no JSON", "took too long"] {
@@ -143,7 +143,7 @@ fn tools_that_fail_or_are_missing_are_named() {
 #[test]
 fn a_sample_is_the_same_for_the_same_seed() {
     let drawn = |seed| {
-        let report = run(&Options { sample: Some(2), seed, ..options(None) }).unwrap();
+        let report = run(&JudgeOptions { sample: Some(2), seed, ..options(None) }).unwrap();
         measures(policy(&report, "pass-through"))
     };
     assert_eq!(drawn(4), drawn(4));
@@ -154,7 +154,7 @@ fn a_sample_is_the_same_for_the_same_seed() {
 
 #[test]
 fn an_unknown_policy_is_an_error_that_lists_the_known_ones() {
-    let asked = Options { only: vec!["best".to_owned()], ..options(None) };
+    let asked = JudgeOptions { only: vec!["best".to_owned()], ..options(None) };
     let error = run(&asked).unwrap_err();
     assert!(format!("{error:?}").contains("half-window drop"), "{error:?}");
 }

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet};
 
-use super::session::Session;
+use super::session::ChatSession;
 use crate::failure::Failure;
-use crate::lines::{Line, next_line};
+use crate::lines::{InputLine, next_line};
 use crate::settings::keys::McpEntry;
-use editor_call::Editor;
+use editor_call::AcpEditor;
 use editor_files::EditorFiles;
 
 /// The version of the protocol.
@@ -42,10 +42,10 @@ const INVALID_PARAMS: i64 = -32602;
 const FAILED: i64 = -32603;
 
 /// An error of the protocol: its code and message.
-type Refusal = (i64, String);
+type AcpError = (i64, String);
 
 /// What a session is opened for.
-pub(super) struct Wanted {
+pub(super) struct SessionRequest {
     pub(super) directory: PathBuf,
     /// The thread to go on with.
     pub(super) thread: Option<String>,
@@ -56,8 +56,8 @@ pub(super) struct Wanted {
 }
 
 /// Opens the session of a thread.
-pub(super) trait Open {
-    fn open(&self, wanted: Wanted) -> impl Future<Output = Result<Session, Failure>>;
+pub(super) trait SessionOpener {
+    fn open(&self, wanted: SessionRequest) -> impl Future<Output = Result<ChatSession, Failure>>;
 }
 
 /// A session, as the rest of the program knows it.
@@ -75,7 +75,7 @@ struct Prompt {
 }
 
 /// Serves an editor until it ends.
-pub(super) async fn serve(open: impl Open + 'static) -> Result<(), Failure> {
+pub(super) async fn serve(open: impl SessionOpener + 'static) -> Result<(), Failure> {
     let (sender, mut lines) = mpsc::channel(MAX_LINES);
     // A thread of its own: reading cannot be interrupted.
     std::thread::spawn(move || {
@@ -87,7 +87,7 @@ pub(super) async fn serve(open: impl Open + 'static) -> Result<(), Failure> {
         }
     });
     let (capabilities, sessions, opening) = Default::default();
-    let agent = Rc::new(Agent { open, editor: Editor::new(), capabilities, sessions, opening });
+    let agent = Rc::new(AcpAgent { open, editor: AcpEditor::new(), capabilities, sessions, opening });
     LocalSet::new()
         .run_until(async move {
             while let Some(line) = lines.recv().await {
@@ -108,9 +108,9 @@ impl Handle {
     }
 }
 
-struct Agent<O> {
+struct AcpAgent<O> {
     open: O,
-    editor: Editor,
+    editor: AcpEditor,
     /// What the editor says that it can do.
     capabilities: RefCell<Value>,
     sessions: RefCell<HashMap<String, Handle>>,
@@ -119,29 +119,29 @@ struct Agent<O> {
 }
 
 /// A session that is being opened, which counts as one.
-struct Opening<'a>(&'a Cell<usize>);
+struct OpeningSession<'a>(&'a Cell<usize>);
 
-impl<'a> Opening<'a> {
+impl<'a> OpeningSession<'a> {
     fn new(count: &'a Cell<usize>) -> Self {
         count.set(count.get() + 1);
         Self(count)
     }
 }
 
-impl Drop for Opening<'_> {
+impl Drop for OpeningSession<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
 }
 
-impl<O: Open + 'static> Agent<O> {
+impl<O: SessionOpener + 'static> AcpAgent<O> {
     /// A message of the editor.
-    fn take(self: Rc<Self>, line: Line) {
+    fn take(self: Rc<Self>, line: InputLine) {
         let refused = |id: &Value, code: i64, message: &str| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
         let message = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return,
-            Line::Whole(bytes) => serde_json::from_slice::<Value>(&bytes).unwrap_or_default(),
-            Line::TooLong(_) => Value::Null,
+            InputLine::Whole(bytes) if bytes.trim_ascii().is_empty() => return,
+            InputLine::Whole(bytes) => serde_json::from_slice::<Value>(&bytes).unwrap_or_default(),
+            InputLine::TooLong(_) => Value::Null,
         };
         if !message.is_object() {
             return self.editor.write(&refused(&Value::Null, INVALID_REQUEST, "the message is no request"));
@@ -168,7 +168,7 @@ impl<O: Open + 'static> Agent<O> {
         }
     }
 
-    async fn respond(self: Rc<Self>, method: &str, params: &Value) -> Result<Value, Refusal> {
+    async fn respond(self: Rc<Self>, method: &str, params: &Value) -> Result<Value, AcpError> {
         match method {
             "initialize" => {
                 *self.capabilities.borrow_mut() = params["clientCapabilities"].clone();
@@ -194,8 +194,8 @@ impl<O: Open + 'static> Agent<O> {
     }
 
     /// Opens a session; of one that goes on the editor is told what was said.
-    async fn begin(&self, params: &Value, thread: Option<String>) -> Result<String, Refusal> {
-        let _opening = Opening::new(&self.opening);
+    async fn begin(&self, params: &Value, thread: Option<String>) -> Result<String, AcpError> {
+        let _opening = OpeningSession::new(&self.opening);
         if self.sessions.borrow().len() + self.opening.get() > MAX_SESSIONS {
             return Err((INVALID_REQUEST, format!("there are {MAX_SESSIONS} sessions")));
         }
@@ -212,7 +212,7 @@ impl<O: Open + 'static> Agent<O> {
         }
         let is_loaded = thread.is_some();
         let (files, asked) = EditorFiles::of(&self.capabilities.borrow()).unzip();
-        let wanted = Wanted { directory, thread, servers: servers(&params["mcpServers"])?, files };
+        let wanted = SessionRequest { directory, thread, servers: servers(&params["mcpServers"])?, files };
         let session = self.open.open(wanted).await.map_err(|failure| (FAILED, failure.sentence().to_owned()))?;
         let id = session.thread();
         let running = Rc::default();
@@ -229,7 +229,7 @@ impl<O: Open + 'static> Agent<O> {
         Ok(id)
     }
 
-    async fn prompt(&self, params: &Value) -> Result<Value, Refusal> {
+    async fn prompt(&self, params: &Value) -> Result<Value, AcpError> {
         let id = text_of(params, "sessionId")?;
         let text = updates::prompt_text(&params["prompt"]);
         if text.trim().is_empty() {
@@ -251,13 +251,13 @@ impl<O: Open + 'static> Agent<O> {
     }
 }
 
-fn text_of(params: &Value, name: &str) -> Result<String, Refusal> {
+fn text_of(params: &Value, name: &str) -> Result<String, AcpError> {
     let text = params[name].as_str().filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or_else(|| (INVALID_PARAMS, format!("`{name}` is missing")))
 }
 
 /// The servers that an editor brings: programs, and those over HTTP.
-fn servers(list: &Value) -> Result<Vec<McpEntry>, Refusal> {
+fn servers(list: &Value) -> Result<Vec<McpEntry>, AcpError> {
     let pairs = |list: &Value| -> Vec<(String, String)> {
         let pair = |one: &Value| Some((one["name"].as_str()?.to_owned(), one["value"].as_str()?.to_owned()));
         list.as_array().into_iter().flatten().filter_map(pair).collect()

@@ -20,7 +20,7 @@ use contexture_inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
 use super::happening::one_line;
-use super::session::{Layers, Session, chain, failure_of};
+use super::session::{ChatSession, SessionLayers, chain, failure_of};
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ const MAX_DECISIONS: usize = 20;
 
 /// What a command leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CommandOutcome {
     /// This is shown.
     Shown(String),
     /// The interrupted turn goes on.
@@ -73,7 +73,11 @@ const HELP: [(&str, &str); 12] = [
 ];
 
 /// Runs a command; `None` if the text is none.
-pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Result<Option<Outcome>, Failure> {
+pub(super) async fn run(
+    session: &mut ChatSession,
+    text: &str,
+    screen: Screen,
+) -> Result<Option<CommandOutcome>, Failure> {
     let Some(words) = text.trim().strip_prefix('/') else { return Ok(None) };
     let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let shown = match name {
@@ -86,13 +90,13 @@ pub(super) async fn run(session: &mut Session, text: &str, screen: Screen) -> Re
         "undo" => undo(session).await?,
         "threads" => session.threads.table(screen).await?,
         "inspect" => inspect(session).await?,
-        "continue" => return Ok(Some(Outcome::Continue)),
-        "quit" | "exit" => return Ok(Some(Outcome::Quit)),
+        "continue" => return Ok(Some(CommandOutcome::Continue)),
+        "quit" | "exit" => return Ok(Some(CommandOutcome::Quit)),
         // A path begins so too.
         other if other.contains('/') => return Ok(None),
         other => format!("There is no command `/{}`; `/help` lists all.\n", written_out(other)),
     };
-    Ok(Some(Outcome::Shown(shown)))
+    Ok(Some(CommandOutcome::Shown(shown)))
 }
 
 fn help(screen: Screen) -> String {
@@ -101,7 +105,7 @@ fn help(screen: Screen) -> String {
     table.fit(screen)
 }
 
-fn context(session: &Session, screen: Screen) -> String {
+fn context(session: &ChatSession, screen: Screen) -> String {
     let Some(usage) = session.execution.usage() else {
         return "Nothing was sent yet in this session.\n".to_owned();
     };
@@ -161,7 +165,7 @@ fn share(layer: &LayerUsage, band: &str) -> u64 {
 }
 
 /// What the conversation shows of each file.
-fn files(session: &Session, screen: Screen) -> String {
+fn files(session: &ChatSession, screen: Screen) -> String {
     let mut folder = Folder::new(Policy::new(u64::MAX >> 24), Meter::new(Arc::new(Estimate)));
     folder = folder.with_dialects(session.config.dialects());
     for item in session.execution.log().iter() {
@@ -201,7 +205,7 @@ fn files(session: &Session, screen: Screen) -> String {
 }
 
 /// What is kept in mind and what is remembered, or forgets a fact.
-async fn memory(session: &Session, rest: &str) -> String {
+async fn memory(session: &ChatSession, rest: &str) -> String {
     let (action, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let is_on = session.config.get(&keys::MEMORY_ENABLED);
     let told = match (action, text.trim()) {
@@ -219,7 +223,7 @@ const NOT_REMEMBERING: &str =
     "Nothing is remembered here; `memory.enabled = true` in the configuration changes that.\n";
 
 /// Where facts are that a conversation shows: those of the project, and what the person told for all projects.
-fn places(session: &Session) -> [Place; 3] {
+fn places(session: &ChatSession) -> [Place; 3] {
     let project = session.project.place();
     let observed = Place { layer: "observations-project".to_owned(), ..project.clone() };
     [project, observed, MemoryOwner::Person.place()]
@@ -227,7 +231,7 @@ fn places(session: &Session) -> [Place; 3] {
 
 /// Remembers what the person tells of this project. The running layer has it with the next turn, which unites what both
 /// know.
-async fn add(session: &Session, text: &str) -> Result<String, String> {
+async fn add(session: &ChatSession, text: &str) -> Result<String, String> {
     let added = session.memory.tell(&session.project, text, now_ms()).await;
     match added.map_err(|error| error.to_string())? {
         Added::New(id) => Ok(format!("Remembered as {id}.\n")),
@@ -236,7 +240,7 @@ async fn add(session: &Session, text: &str) -> Result<String, String> {
 }
 
 /// Forgets a fact: in the running layer, which also removes what it came from, and in the store.
-async fn forget(session: &Session, id: &str) -> Result<String, String> {
+async fn forget(session: &ChatSession, id: &str) -> Result<String, String> {
     let mut problem = format!("there is no fact `{id}`");
     let mut is_done = false;
     let remembered = session.memory.remembered();
@@ -254,7 +258,7 @@ async fn forget(session: &Session, id: &str) -> Result<String, String> {
 }
 
 /// The facts that are remembered, each on a line with its id, who said it and since when.
-async fn facts(session: &Session) -> Result<String, String> {
+async fn facts(session: &ChatSession) -> Result<String, String> {
     let remembered = session.memory.remembered();
     let mut lines = String::new();
     for place in places(session) {
@@ -267,7 +271,7 @@ async fn facts(session: &Session) -> Result<String, String> {
     Ok(lines)
 }
 
-fn notes(session: &Session) -> String {
+fn notes(session: &ChatSession) -> String {
     let notes = match session.execution.memory().state::<WorkingMemory, _>() {
         Notes::Text(text) => text,
         Notes::Object(object) => serde_json::to_string_pretty(&object).unwrap_or_default(),
@@ -278,7 +282,7 @@ fn notes(session: &Session) -> String {
     }
 }
 
-fn plan(session: &Session) -> String {
+fn plan(session: &ChatSession) -> String {
     let plan = session.execution.memory().state::<Plan, _>();
     if plan.steps().is_empty() {
         return "The model has made no plan.\n".to_owned();
@@ -312,7 +316,7 @@ struct StoredDecision {
     decision: Decision,
 }
 
-async fn why(session: &Session, about: &str) -> Result<String, Failure> {
+async fn why(session: &ChatSession, about: &str) -> Result<String, Failure> {
     let thread = session.thread();
     let prefix = Key::new("threads").then(&thread).then("decisions").into_prefix();
     let keys = session.store.list(&prefix).await.map_err(store_failed)?;
@@ -377,7 +381,7 @@ fn text_of(item: &Item) -> String {
     }
 }
 
-async fn undo(session: &mut Session) -> Result<String, Failure> {
+async fn undo(session: &mut ChatSession) -> Result<String, Failure> {
     let undone = session.undo.last_turn(&session.workspace).await?;
     if undone.is_empty() {
         return Ok("There is no change to take back.\n".to_owned());
@@ -406,7 +410,7 @@ async fn undo(session: &mut Session) -> Result<String, Failure> {
 }
 
 /// Opens a page that shows the thread as it is now.
-async fn inspect(session: &mut Session) -> Result<String, Failure> {
+async fn inspect(session: &mut ChatSession) -> Result<String, Failure> {
     let (thread, store) = (session.thread(), session.store_path.display().to_string());
     let about = About {
         version: env!("CARGO_PKG_VERSION"),
@@ -433,7 +437,7 @@ async fn inspect(session: &mut Session) -> Result<String, Failure> {
 }
 
 /// What was said in a thread, oldest first, to be called back.
-pub(super) fn said(execution: &contexture::engine::Execution<Layers>) -> Vec<String> {
+pub(super) fn said(execution: &contexture::engine::Execution<SessionLayers>) -> Vec<String> {
     let messages = execution.log().iter().filter(|item| item.is_message_of(contexture::item::Role::User));
     messages.filter_map(|item| Some(item.as_message()?.text())).collect()
 }

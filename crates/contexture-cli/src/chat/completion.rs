@@ -16,12 +16,12 @@ const BATCH: usize = 1_000;
 /// The names of a project's files. They are collected in the background; what is known so far can be searched.
 #[derive(Clone)]
 pub struct ProjectFiles {
-    known: Arc<Mutex<Vec<Known>>>,
+    known: Arc<Mutex<Vec<CompletablePath>>>,
     /// How many there are, and whether these are all.
     progress: watch::Receiver<(usize, bool)>,
 }
 
-struct Known {
+struct CompletablePath {
     path: String,
     lower: String,
     /// Where the file's own name begins.
@@ -110,7 +110,7 @@ impl ProjectFiles {
     }
 }
 
-impl Known {
+impl CompletablePath {
     fn new(path: &str) -> Self {
         let lower = path.to_lowercase();
         let name = lower.rfind('/').map_or(0, |at| at + 1);
@@ -119,7 +119,7 @@ impl Known {
     }
 }
 
-fn walk(directory: PathBuf, known: &Mutex<Vec<Known>>, progress: &watch::Sender<(usize, bool)>) {
+fn walk(directory: PathBuf, known: &Mutex<Vec<CompletablePath>>, progress: &watch::Sender<(usize, bool)>) {
     let walk = WalkBuilder::new(&directory)
         .hidden(false)
         .require_git(false)
@@ -131,7 +131,7 @@ fn walk(directory: PathBuf, known: &Mutex<Vec<Known>>, progress: &watch::Sender<
         // A name that is not text, or that would end a line, can't be written in a message.
         let path = entry.path().strip_prefix(&directory).ok().and_then(Path::to_str);
         let Some(path) = path.filter(|path| !path.contains(char::is_control)) else { continue };
-        batch.push(Known::new(path));
+        batch.push(CompletablePath::new(path));
         if batch.len() == BATCH {
             total += batch.len();
             lock(known).append(&mut batch);
@@ -148,7 +148,7 @@ fn walk(directory: PathBuf, known: &Mutex<Vec<Known>>, progress: &watch::Sender<
 }
 
 /// How well a file matches: more for its own name, for letters side by side, and for beginnings of words.
-fn score(file: &Known, wanted: &[u8]) -> Option<i64> {
+fn score(file: &CompletablePath, wanted: &[u8]) -> Option<i64> {
     let path = file.lower.as_bytes();
     let in_name = matched(path, file.name, wanted).map(|score| score + 50);
     let score = in_name.or_else(|| matched(path, 0, wanted))?;
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn files(paths: &[&str]) -> ProjectFiles {
-        let known = paths.iter().map(|path| Known::new(path));
+        let known = paths.iter().map(|path| CompletablePath::new(path));
         ProjectFiles { known: Arc::new(Mutex::new(known.collect())), progress: watch::channel((0, true)).1 }
     }
 
@@ -217,7 +217,7 @@ mod tests {
             for end in 0..=typed.len() {
                 known.find_again(&typed[..end].iter().collect::<String>(), 3, &mut narrowed);
             }
-            lock(&known.known).extend(more.iter().map(|path| Known::new(path)));
+            lock(&known.known).extend(more.iter().map(|path| CompletablePath::new(path)));
             let fewer: String = typed[..typed.len().saturating_sub(back)].iter().collect();
             proptest::prop_assert_eq!(known.find_again(&fewer, 3, &mut narrowed), known.find(&fewer, 3));
             proptest::prop_assert_eq!(known.find_again(&letters, 99, &mut narrowed), known.find(&letters, 99));

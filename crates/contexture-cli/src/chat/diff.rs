@@ -2,7 +2,7 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use super::happening::Edit;
+use super::happening::FileEdit;
 use contexture_terminal::harmless::written_out;
 use contexture_terminal::screen::{Screen, TextStyle};
 
@@ -16,7 +16,7 @@ const CONTEXT: usize = 2;
 const MAX_BYTES: usize = 2 << 20;
 
 /// A change in numbers, on one line.
-pub(super) fn counts(edit: &Edit) -> String {
+pub(super) fn counts(edit: &FileEdit) -> String {
     let path = written_out(&edit.path);
     let Some((added, removed)) = counted(edit) else { return format!("  {path} is replaced") };
     match edit.before {
@@ -25,7 +25,7 @@ pub(super) fn counts(edit: &Edit) -> String {
     }
 }
 
-fn counted(edit: &Edit) -> Option<(usize, usize)> {
+fn counted(edit: &FileEdit) -> Option<(usize, usize)> {
     let before = edit.before.as_deref().unwrap_or_default();
     if before.len() + edit.after.len() > MAX_BYTES {
         return None;
@@ -36,7 +36,7 @@ fn counted(edit: &Edit) -> Option<(usize, usize)> {
 }
 
 /// A change as lines with signs, of at most a screen.
-pub(super) fn coloured(edit: &Edit, screen: Screen) -> Vec<String> {
+pub(super) fn coloured(edit: &FileEdit, screen: Screen) -> Vec<String> {
     let mut lines = vec![screen.paint(TextStyle::Bold, &counts(edit))];
     let before = edit.before.as_deref().unwrap_or_default();
     if before.len() + edit.after.len() > MAX_BYTES {
@@ -73,8 +73,8 @@ mod tests {
 
     const PLAIN: Screen = Screen { columns: 80, has_colours: false };
 
-    fn edit(before: Option<&str>, after: &str) -> Edit {
-        Edit { path: "a.rs".to_owned(), before: before.map(str::to_owned), after: after.to_owned() }
+    fn edit(before: Option<&str>, after: &str) -> FileEdit {
+        FileEdit { path: "a.rs".to_owned(), before: before.map(str::to_owned), after: after.to_owned() }
     }
 
     #[test]

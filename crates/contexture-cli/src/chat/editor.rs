@@ -19,7 +19,7 @@ const MAX_HISTORY: usize = 1_000;
 
 /// One thing that the cursor moves over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Cell {
+enum EditorCell {
     Char(char),
     /// A long text that was pasted, shown as a mark.
     Pasted(Arc<str>),
@@ -28,16 +28,16 @@ enum Cell {
 /// A text that is being written, with a cursor, and what was written before.
 #[derive(Clone, Debug, Default)]
 pub struct Editor {
-    cells: Vec<Cell>,
+    cells: Vec<EditorCell>,
     cursor: usize,
     history: Vec<String>,
     /// Which line of the history is shown, and what was being written before it was.
-    shown: Option<(usize, Vec<Cell>)>,
+    shown: Option<(usize, Vec<EditorCell>)>,
 }
 
 /// How a text is shown: rows that fit the screen, and where the cursor is among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct EditorLayout {
     /// The rows.
     pub rows: Vec<String>,
     /// The row of the cursor.
@@ -87,7 +87,7 @@ impl Editor {
         if character.is_control() && !matches!(character, '\n' | '\t') {
             return;
         }
-        self.cells.insert(self.cursor, Cell::Char(character));
+        self.cells.insert(self.cursor, EditorCell::Char(character));
         self.cursor += 1;
     }
 
@@ -98,7 +98,7 @@ impl Editor {
             text.chars().for_each(|character| self.insert(character));
             return;
         }
-        self.cells.insert(self.cursor, Cell::Pasted(text.into()));
+        self.cells.insert(self.cursor, EditorCell::Pasted(text.into()));
         self.cursor += 1;
     }
 
@@ -151,7 +151,7 @@ impl Editor {
 
     /// Moves the cursor to the end of a word.
     pub fn word_right(&mut self) {
-        while self.cells.get(self.cursor).is_some_and(Cell::is_space) {
+        while self.cells.get(self.cursor).is_some_and(EditorCell::is_space) {
             self.cursor += 1;
         }
         while self.cells.get(self.cursor).is_some_and(|cell| !cell.is_space()) {
@@ -162,13 +162,13 @@ impl Editor {
     /// Moves the cursor to the beginning of its line.
     pub fn home(&mut self) {
         let before = &self.cells[..self.cursor];
-        self.cursor = before.iter().rposition(Cell::is_line_feed).map_or(0, |at| at + 1);
+        self.cursor = before.iter().rposition(EditorCell::is_line_feed).map_or(0, |at| at + 1);
     }
 
     /// Moves the cursor to the end of its line.
     pub fn end(&mut self) {
         let after = &self.cells[self.cursor..];
-        self.cursor = after.iter().position(Cell::is_line_feed).map_or(self.cells.len(), |at| self.cursor + at);
+        self.cursor = after.iter().position(EditorCell::is_line_feed).map_or(self.cells.len(), |at| self.cursor + at);
     }
 
     /// Deletes the word before the cursor.
@@ -214,7 +214,7 @@ impl Editor {
         }
     }
 
-    fn show(&mut self, cells: Vec<Cell>) {
+    fn show(&mut self, cells: Vec<EditorCell>) {
         self.cursor = cells.len();
         self.cells = cells;
     }
@@ -236,14 +236,15 @@ impl Editor {
 
     fn reference_start(&self) -> Option<usize> {
         let before = &self.cells[..self.cursor];
-        let start = before.iter().rposition(|cell| cell.is_space() || *cell == Cell::Char('#'))?;
-        let is_free = start == 0 || matches!(before[start - 1], Cell::Char(' ' | '\n' | '\t' | '(' | '[' | '"' | '\''));
-        (before[start] == Cell::Char('#') && is_free).then_some(start)
+        let start = before.iter().rposition(|cell| cell.is_space() || *cell == EditorCell::Char('#'))?;
+        let is_free =
+            start == 0 || matches!(before[start - 1], EditorCell::Char(' ' | '\n' | '\t' | '(' | '[' | '"' | '\''));
+        (before[start] == EditorCell::Char('#') && is_free).then_some(start)
     }
 
     /// The text in rows of at most so many columns; the first begins with a prompt, and the others with as many spaces.
     /// At most `max_rows` rows are shown, with that of the cursor among them.
-    pub fn layout(&self, prompt: &str, columns: usize, max_rows: usize) -> Layout {
+    pub fn layout(&self, prompt: &str, columns: usize, max_rows: usize) -> EditorLayout {
         let indent: usize = prompt.chars().map(|character| character.width().unwrap_or(0)).sum();
         // The last column stays free: terminals differ in what they do when it is written.
         let columns = columns.saturating_sub(1).max(indent + 2);
@@ -279,35 +280,35 @@ impl Editor {
         }
         let first = (at.0 + 1).saturating_sub(max_rows.max(1));
         let rows: Vec<String> = rows.into_iter().skip(first).take(max_rows.max(1)).collect();
-        Layout { rows, row: at.0 - first, column: at.1 }
+        EditorLayout { rows, row: at.0 - first, column: at.1 }
     }
 }
 
-impl Cell {
+impl EditorCell {
     fn is_space(&self) -> bool {
-        matches!(self, Cell::Char(character) if character.is_whitespace())
+        matches!(self, EditorCell::Char(character) if character.is_whitespace())
     }
 
     fn is_line_feed(&self) -> bool {
-        *self == Cell::Char('\n')
+        *self == EditorCell::Char('\n')
     }
 
     /// The columns it takes.
     fn width(&self) -> usize {
         match self {
             // A line feed is something to stop at.
-            Cell::Char('\n') => 1,
-            Cell::Char('\t') => TAB.len(),
-            Cell::Char(character) => character.width().unwrap_or(0),
-            Cell::Pasted(_) => 1,
+            EditorCell::Char('\n') => 1,
+            EditorCell::Char('\t') => TAB.len(),
+            EditorCell::Char(character) => character.width().unwrap_or(0),
+            EditorCell::Pasted(_) => 1,
         }
     }
 
     fn shown(&self) -> String {
         match self {
-            Cell::Char('\t') => TAB.to_owned(),
-            Cell::Char(character) => character.to_string(),
-            Cell::Pasted(text) => match text.lines().count() {
+            EditorCell::Char('\t') => TAB.to_owned(),
+            EditorCell::Char(character) => character.to_string(),
+            EditorCell::Pasted(text) => match text.lines().count() {
                 1 => format!("[pasted {} characters]", thousands(text.chars().count() as u64)),
                 lines => format!("[pasted {} lines]", thousands(lines as u64)),
             },
@@ -315,18 +316,18 @@ impl Cell {
     }
 }
 
-fn cells_of(text: &str) -> Vec<Cell> {
+fn cells_of(text: &str) -> Vec<EditorCell> {
     let mut editor = Editor::default();
     editor.paste(text);
     editor.cells
 }
 
-fn text_of(cells: &[Cell]) -> String {
+fn text_of(cells: &[EditorCell]) -> String {
     let mut text = String::new();
     for cell in cells {
         match cell {
-            Cell::Char(character) => text.push(*character),
-            Cell::Pasted(pasted) => text.push_str(pasted),
+            EditorCell::Char(character) => text.push(*character),
+            EditorCell::Pasted(pasted) => text.push_str(pasted),
         }
     }
     text
@@ -375,7 +376,7 @@ mod tests {
         assert_eq!(editor.text(), "日!");
         // Three columns are left for characters, so a wide one does not fit beside another.
         let layout = written("日本語").layout("› ", 6, 10);
-        assert_eq!(layout, Layout { rows: vec!["› 日".into(), "  本".into(), "  語".into()], row: 2, column: 4 });
+        assert_eq!(layout, EditorLayout { rows: vec!["› 日".into(), "  本".into(), "  語".into()], row: 2, column: 4 });
     }
 
     #[test]
@@ -433,7 +434,10 @@ mod tests {
         let mut editor = written("1\n2\n3\n4\n5");
         assert_eq!(editor.layout("> ", 20, 2).rows, ["  4", "  5"]);
         (0..9).for_each(|_| editor.left());
-        assert_eq!(editor.layout("> ", 20, 2), Layout { rows: vec!["> 1".into(), "  2".into()], row: 0, column: 2 });
+        assert_eq!(
+            editor.layout("> ", 20, 2),
+            EditorLayout { rows: vec!["> 1".into(), "  2".into()], row: 0, column: 2 }
+        );
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use unicode_width::UnicodeWidthChar;
 
 use super::happening::{Elicitation, Happening, Happenings, Tail, one_line};
-use super::keyboard::Key;
+use super::keyboard::KeyboardInput;
 use contexture_terminal::harmless::written_out;
 use contexture_terminal::screen::{Screen, TextStyle};
 
@@ -68,7 +68,7 @@ pub(super) struct Form {
 
 /// What a key leads to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FormStep {
     /// This is shown, and it goes on.
     Shown(String),
     /// This is shown, and it is over.
@@ -103,37 +103,37 @@ impl Form {
     }
 
     /// A key of the person.
-    pub(super) fn press(&mut self, key: &Key) -> Step {
+    pub(super) fn press(&mut self, key: &KeyboardInput) -> FormStep {
         match key {
-            Key::Escape => self.end(McpReply::Decline, "no\n"),
+            KeyboardInput::Escape => self.end(McpReply::Decline, "no\n"),
             _ if self.fields.is_empty() => match key {
-                Key::Char('y' | 'Y') => self.end(McpReply::Accept(Map::new()), "yes\n"),
-                Key::Char('n' | 'N') => self.end(McpReply::Decline, "no\n"),
-                _ => Step::Shown(String::new()),
+                KeyboardInput::Char('y' | 'Y') => self.end(McpReply::Accept(Map::new()), "yes\n"),
+                KeyboardInput::Char('n' | 'N') => self.end(McpReply::Decline, "no\n"),
+                _ => FormStep::Shown(String::new()),
             },
-            Key::Char(character) => self.write(&character.to_string()),
-            Key::Pasted(text) => self.write(text),
-            Key::Backspace => {
+            KeyboardInput::Char(character) => self.write(&character.to_string()),
+            KeyboardInput::Pasted(text) => self.write(text),
+            KeyboardInput::Backspace => {
                 let width = self.written.pop().and_then(UnicodeWidthChar::width).unwrap_or(0);
-                Step::Shown("\u{8} \u{8}".repeat(width))
+                FormStep::Shown("\u{8} \u{8}".repeat(width))
             }
-            Key::Enter => self.enter(),
-            _ => Step::Shown(String::new()),
+            KeyboardInput::Enter => self.enter(),
+            _ => FormStep::Shown(String::new()),
         }
     }
 
-    fn write(&mut self, text: &str) -> Step {
+    fn write(&mut self, text: &str) -> FormStep {
         let room = MAX_CHARS.saturating_sub(self.written.chars().count());
         let text: String = text.chars().filter(|character| !character.is_control()).take(room).collect();
         self.written.push_str(&text);
-        Step::Shown(written_out(&text))
+        FormStep::Shown(written_out(&text))
     }
 
-    fn enter(&mut self) -> Step {
+    fn enter(&mut self) -> FormStep {
         let written = std::mem::take(&mut self.written);
-        let Some(field) = self.fields.front() else { return Step::Shown(String::new()) };
+        let Some(field) = self.fields.front() else { return FormStep::Shown(String::new()) };
         match field.read(&written) {
-            Err(expected) => Step::Shown(format!("\n  {}\n{}", written_out(&expected), self.prompt())),
+            Err(expected) => FormStep::Shown(format!("\n  {}\n{}", written_out(&expected), self.prompt())),
             Ok(value) => {
                 let name = field.name.clone();
                 self.values.extend(value.map(|value| (name, value)));
@@ -143,15 +143,15 @@ impl Form {
                         let values = std::mem::take(&mut self.values);
                         self.end(McpReply::Accept(values), "\n")
                     }
-                    false => Step::Shown(format!("\n{}", self.prompt())),
+                    false => FormStep::Shown(format!("\n{}", self.prompt())),
                 }
             }
         }
     }
 
-    fn end(&mut self, reply: McpReply, shown: &str) -> Step {
+    fn end(&mut self, reply: McpReply, shown: &str) -> FormStep {
         // If the server does not wait any more, its call was cancelled.
         let _ = self.reply.take().map(|sender| sender.send(reply));
-        Step::Over(shown.to_owned())
+        FormStep::Over(shown.to_owned())
     }
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 pub(super) use super::happening::COMMAND_TOOL;
-use super::happening::{Edit, Happening, Happenings, Intent, Question, Reply};
-use super::undo::Undo;
+use super::happening::{FileEdit, Happening, Happenings, Intent, PermissionQuestion, PermissionReply};
+use super::undo::UndoLog;
 
 /// Who allows changes and commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,10 @@ pub(super) enum Permission {
 
 /// Decides what tools may do, and keeps what is needed to take a change back before it is made. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Gate {
+pub(super) struct ToolGate {
     permission: Permission,
     happenings: Happenings,
-    undo: Undo,
+    undo: UndoLog,
     /// The rules of the configuration: what they leave to a person is asked about every time.
     steering: Arc<Steering>,
     /// The files that commands may run.
@@ -41,11 +41,11 @@ pub(super) struct Gate {
     allowed: Arc<Mutex<HashSet<Discriminant<Intent>>>>,
 }
 
-impl Gate {
+impl ToolGate {
     pub(super) fn new(
         permission: Permission,
         happenings: Happenings,
-        undo: Undo,
+        undo: UndoLog,
         steering: Steering,
         files: Arc<dyn FsAdapter>,
     ) -> Self {
@@ -82,17 +82,17 @@ impl Gate {
             }
             Permission::Everything if doubt.is_some() => return Approval::Denied(doubt.unwrap_or_default()),
             Permission::Ask if !is_allowed() => match self.ask(intent.clone(), doubt.clone()).await {
-                Reply::No => return Approval::Denied("the user said no".to_owned()),
-                Reply::Interrupt => {
+                PermissionReply::No => return Approval::Denied("the user said no".to_owned()),
+                PermissionReply::Interrupt => {
                     let reason = "the user did not allow it and interrupted the turn; it was not run";
                     return Approval::Denied(reason.to_owned());
                 }
                 // What is not understood is asked about again.
-                Reply::Always if doubt.is_some() => {}
-                Reply::Always => {
+                PermissionReply::Always if doubt.is_some() => {}
+                PermissionReply::Always => {
                     self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(kind);
                 }
-                Reply::Yes => {}
+                PermissionReply::Yes => {}
             },
             Permission::Ask | Permission::Everything => {
                 if let Intent::Write(edit) = &intent {
@@ -108,23 +108,23 @@ impl Gate {
         }
     }
 
-    async fn ask(&self, intent: Intent, doubt: Option<String>) -> Reply {
+    async fn ask(&self, intent: Intent, doubt: Option<String>) -> PermissionReply {
         if let Some(doubt) = doubt {
             // If nobody looks any more, nobody replies either.
             let _ = self.happenings.send(Happening::Fault(doubt));
         }
         let (reply, replied) = oneshot::channel();
-        match self.happenings.send(Happening::Asked(Question { intent, reply })) {
-            Ok(()) => replied.await.unwrap_or(Reply::No),
-            Err(_) => Reply::No,
+        match self.happenings.send(Happening::Asked(PermissionQuestion { intent, reply })) {
+            Ok(()) => replied.await.unwrap_or(PermissionReply::No),
+            Err(_) => PermissionReply::No,
         }
     }
 }
 
-impl Approve for Gate {
+impl Approve for ToolGate {
     fn approve<'a>(&'a self, action: ToolAction<'a>) -> BoxFuture<'a, Approval> {
         let intent = match action {
-            ToolAction::Write { path, before, after } => Intent::Write(Edit {
+            ToolAction::Write { path, before, after } => Intent::Write(FileEdit {
                 path: path.to_owned(),
                 before: before.map(str::to_owned),
                 after: after.to_owned(),

@@ -38,15 +38,15 @@ pub(super) enum Happening {
     /// The model thinks more.
     Thought(String),
     /// A tool is called.
-    Called(Call),
+    Called(AgentCall),
     /// A call has an output, of which this is the beginning.
-    Returned(Call, String),
+    Returned(AgentCall, String),
     /// A call failed, or was not even run: why, on one line.
-    Failed(Call, String),
+    Failed(AgentCall, String),
     /// A file is about to be changed, and nobody is asked.
-    Edited(Edit),
+    Edited(FileEdit),
     /// Somebody must decide.
-    Asked(Question),
+    Asked(PermissionQuestion),
     /// An MCP server asks the person something.
     Elicited(Elicitation),
     /// A call of an MCP server goes on: how far it is, on one line.
@@ -60,7 +60,7 @@ pub(super) enum Happening {
     /// A command printed lines.
     Printed(Tail),
     /// A command ended.
-    Ran(Ran),
+    Ran(CommandEnd),
     /// A request failed and is sent again: when and why, on one line.
     Retried(String),
     /// Only a part of a file that was named is shown to the model: which part is not.
@@ -71,7 +71,7 @@ pub(super) enum Happening {
 
 /// A call of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct AgentCall {
     pub(super) id: String,
     /// The tool and what it is called for, on one line.
     pub(super) line: String,
@@ -80,7 +80,7 @@ pub(super) struct Call {
     pub(super) arguments: Value,
 }
 
-impl Call {
+impl AgentCall {
     pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> Self {
         Self { id: id.to_owned(), line: summary(tool, arguments), name: tool.to_owned(), arguments: arguments.clone() }
     }
@@ -109,8 +109,8 @@ impl Tail {
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ran {
-    pub(super) call: Call,
+pub(super) struct CommandEnd {
+    pub(super) call: AgentCall,
     /// The last lines that it printed.
     pub(super) lines: Vec<String>,
     /// Such as `exit code 1`.
@@ -125,7 +125,7 @@ pub(super) const SHORTENED: &str = "The message is longer than the window: only 
 
 /// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct FileEdit {
     pub(super) path: String,
     pub(super) before: Option<String>,
     pub(super) after: String,
@@ -134,7 +134,7 @@ pub(super) struct Edit {
 /// What a tool is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
-    Write(Edit),
+    Write(FileEdit),
     Run(String),
     /// A tool of an MCP server, with its arguments.
     Call(String, String),
@@ -142,9 +142,9 @@ pub(super) enum Intent {
 
 /// A question whether something may be done. If nobody replies, it may not.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct PermissionQuestion {
     pub(super) intent: Intent,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<PermissionReply>,
 }
 
 /// A question of a server. If nobody replies, it is cancelled.
@@ -156,7 +156,7 @@ pub(super) struct Elicitation {
 
 /// What a person says to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum PermissionReply {
     Yes,
     /// For the rest of the session, also for others of its kind.
     Always,
@@ -189,11 +189,11 @@ pub(super) fn observer(happenings: Happenings) -> impl Fn(Event<'_>) + Send + Sy
             Event::Output(answered) => {
                 let (called, output) = (answered.call, &answered.output.output);
                 let is_error = answered.output.outcome.is_error();
-                let call = || Call::new(&called.call_id, &called.name, &called.parsed_arguments());
+                let call = || AgentCall::new(&called.call_id, &called.name, &called.parsed_arguments());
                 match ended(output, is_error).filter(|_| &*called.name == COMMAND_TOOL) {
                     Some((lines, ending)) => {
                         let failure = is_error.then(|| last_line(output));
-                        Happening::Ran(Ran { call: call(), lines, ending, failure })
+                        Happening::Ran(CommandEnd { call: call(), lines, ending, failure })
                     }
                     None if is_error => Happening::Failed(call(), last_line(output)),
                     None => Happening::Returned(call(), output.chars().take(MAX_OUTPUT_CHARS).collect()),

@@ -22,7 +22,7 @@ const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
 /// Something that a person does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyboardInput {
     Char(char),
     Pasted(String),
     Enter,
@@ -55,7 +55,7 @@ pub(super) enum Key {
 
 /// While it exists, the terminal sends every key; when it is dropped, the terminal is as it was.
 pub(super) struct Keyboard {
-    keys: mpsc::UnboundedReceiver<Key>,
+    keys: mpsc::UnboundedReceiver<KeyboardInput>,
     _raw: Raw,
 }
 
@@ -100,12 +100,12 @@ impl Keyboard {
     }
 
     /// The next key; a terminal that is gone is the end of input.
-    pub(super) async fn next(&mut self) -> Key {
-        self.keys.recv().await.unwrap_or(Key::EndOfInput)
+    pub(super) async fn next(&mut self) -> KeyboardInput {
+        self.keys.recv().await.unwrap_or(KeyboardInput::EndOfInput)
     }
 
     /// The next key, if there is one already.
-    pub(super) fn ready(&mut self) -> Option<Key> {
+    pub(super) fn ready(&mut self) -> Option<KeyboardInput> {
         self.keys.try_recv().ok()
     }
 }
@@ -125,10 +125,10 @@ pub(super) fn terminated() -> io::Result<impl Future<Output = ()> + Send + 'stat
 }
 
 /// Has the conversation end, so that a running command ends with it; if it does not, ends the program.
-async fn end_when_told(told: impl Future<Output = ()>, keys: mpsc::UnboundedSender<Key>) {
+async fn end_when_told(told: impl Future<Output = ()>, keys: mpsc::UnboundedSender<KeyboardInput>) {
     told.await;
     // Without a conversation the program is about to end.
-    let _ = keys.send(Key::Terminated);
+    let _ = keys.send(KeyboardInput::Terminated);
     tokio::time::sleep(LAST_MOMENTS).await;
     restore();
     std::process::exit(TERMINATED);
@@ -152,62 +152,62 @@ fn restore_on_panic() {
 }
 
 /// A key that was pressed before the terminal sent every key.
-fn as_typed_before(key: Key) -> Key {
-    if key == Key::LineFeed { Key::Enter } else { key }
+fn as_typed_before(key: KeyboardInput) -> KeyboardInput {
+    if key == KeyboardInput::LineFeed { KeyboardInput::Enter } else { key }
 }
 
-fn key_of(event: Event) -> Option<Key> {
+fn key_of(event: Event) -> Option<KeyboardInput> {
     match event {
-        Event::Paste(text) => Some(Key::Pasted(text)),
-        Event::Resize(..) => Some(Key::Resized),
+        Event::Paste(text) => Some(KeyboardInput::Pasted(text)),
+        Event::Resize(..) => Some(KeyboardInput::Resized),
         Event::Key(key) if key.kind != KeyEventKind::Release => pressed(key),
         _ => None,
     }
 }
 
-fn pressed(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
+fn pressed(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<KeyboardInput> {
     let has_control = modifiers.contains(KeyModifiers::CONTROL);
     let has_alt = modifiers.contains(KeyModifiers::ALT);
     Some(match code {
         KeyCode::Char(letter) if has_control => return with_control(letter),
-        KeyCode::Char('b') if has_alt => Key::WordLeft,
-        KeyCode::Char('f') if has_alt => Key::WordRight,
-        KeyCode::Char(character) => Key::Char(character),
-        KeyCode::Enter if has_alt || modifiers.contains(KeyModifiers::SHIFT) => Key::LineFeed,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Backspace if has_alt || has_control => Key::DeleteWord,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Delete => Key::Delete,
-        KeyCode::Left if has_control || has_alt => Key::WordLeft,
-        KeyCode::Right if has_control || has_alt => Key::WordRight,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::Esc => Key::Escape,
+        KeyCode::Char('b') if has_alt => KeyboardInput::WordLeft,
+        KeyCode::Char('f') if has_alt => KeyboardInput::WordRight,
+        KeyCode::Char(character) => KeyboardInput::Char(character),
+        KeyCode::Enter if has_alt || modifiers.contains(KeyModifiers::SHIFT) => KeyboardInput::LineFeed,
+        KeyCode::Enter => KeyboardInput::Enter,
+        KeyCode::Backspace if has_alt || has_control => KeyboardInput::DeleteWord,
+        KeyCode::Backspace => KeyboardInput::Backspace,
+        KeyCode::Delete => KeyboardInput::Delete,
+        KeyCode::Left if has_control || has_alt => KeyboardInput::WordLeft,
+        KeyCode::Right if has_control || has_alt => KeyboardInput::WordRight,
+        KeyCode::Left => KeyboardInput::Left,
+        KeyCode::Right => KeyboardInput::Right,
+        KeyCode::Up => KeyboardInput::Up,
+        KeyCode::Down => KeyboardInput::Down,
+        KeyCode::Home => KeyboardInput::Home,
+        KeyCode::End => KeyboardInput::End,
+        KeyCode::Tab => KeyboardInput::Tab,
+        KeyCode::Esc => KeyboardInput::Escape,
         _ => return None,
     })
 }
 
-fn with_control(letter: char) -> Option<Key> {
+fn with_control(letter: char) -> Option<KeyboardInput> {
     Some(match letter {
-        'c' => Key::Interrupt,
-        'd' => Key::EndOfInput,
-        'a' => Key::Home,
-        'e' => Key::End,
-        'b' => Key::Left,
-        'f' => Key::Right,
-        'p' => Key::Up,
-        'n' => Key::Down,
-        'h' => Key::Backspace,
-        'j' => Key::LineFeed,
-        'k' => Key::DeleteToEnd,
-        'l' => Key::ClearScreen,
-        'u' => Key::DeleteToStart,
-        'w' => Key::DeleteWord,
+        'c' => KeyboardInput::Interrupt,
+        'd' => KeyboardInput::EndOfInput,
+        'a' => KeyboardInput::Home,
+        'e' => KeyboardInput::End,
+        'b' => KeyboardInput::Left,
+        'f' => KeyboardInput::Right,
+        'p' => KeyboardInput::Up,
+        'n' => KeyboardInput::Down,
+        'h' => KeyboardInput::Backspace,
+        'j' => KeyboardInput::LineFeed,
+        'k' => KeyboardInput::DeleteToEnd,
+        'l' => KeyboardInput::ClearScreen,
+        'u' => KeyboardInput::DeleteToStart,
+        'w' => KeyboardInput::DeleteWord,
         _ => return None,
     })
 }

@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 use super::diff;
 use super::happening::{Happening, SHORTENED};
 use super::keyboard::terminated;
-use super::session::{Session, failure_of};
+use super::session::{ChatSession, failure_of};
 use crate::failure::Failure;
 use contexture_terminal::harmless::{spoken, written_out};
 use contexture_terminal::screen::{Screen, TextStyle};
 
 /// Goes on with an unfinished turn, and then runs one with the text.
-pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<(), Failure> {
+pub(super) async fn run(mut session: ChatSession, text: Option<String>) -> Result<(), Failure> {
     let is_unfinished = session.execution.has_unfinished_turn();
     if text.is_none() && !is_unfinished {
         return Err(Failure::usage("the thread has no unfinished turn, and there is nothing to say")
@@ -23,13 +23,13 @@ pub(super) async fn run(mut session: Session, text: Option<String>) -> Result<()
     }
     if is_unfinished {
         let abort = session.begin(None).await?;
-        let Session { execution, happenings, .. } = &mut session;
+        let ChatSession { execution, happenings, .. } = &mut session;
         let resumed = async { execution.resume().await.map(Option::unwrap_or_default) };
         watch(resumed, &abort, happenings).await?.map_err(|error| failure_of_turn(&error))?;
     }
     if let Some(mut text) = text {
         let abort = session.begin(Some(&mut text)).await.map_err(Failure::not_begun)?;
-        let Session { execution, happenings, .. } = &mut session;
+        let ChatSession { execution, happenings, .. } = &mut session;
         let shortened = match watch(execution.turn(text), &abort, happenings).await? {
             Ok(shortened) => shortened,
             Err(error) if session.has_no_beginning(&error) => return Err(session.discard(&error).await),

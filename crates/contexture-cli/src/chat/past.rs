@@ -3,7 +3,7 @@
 use contexture::item::{Item, Role};
 use contexture_text::numbers::counted;
 
-use super::happening::Call;
+use super::happening::AgentCall;
 use contexture_terminal::harmless::{spoken, written_out};
 use contexture_terminal::markdown::{Markdown, wrapped_text};
 use contexture_terminal::screen::{Screen, TextStyle};
@@ -30,7 +30,7 @@ pub(super) fn shown<'a>(log: impl Iterator<Item = &'a Item>, screen: Screen) -> 
     }
     for item in &items[*first..] {
         if let Some(call) = item.as_call() {
-            let call = Call::new(&call.call_id, &call.name, &call.parsed_arguments());
+            let call = AgentCall::new(&call.call_id, &call.name, &call.parsed_arguments());
             text.push_str(&dim(screen, &format!("● {}", call.line)));
         }
         let Some(message) = item.as_message() else { continue };

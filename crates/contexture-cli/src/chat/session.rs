@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 
 use super::acp::editor_files::EditorFiles;
 use super::form::ServerHost;
-use super::gate::{COMMAND_TOOL, Gate, Permission};
+use super::gate::{COMMAND_TOOL, Permission, ToolGate};
 use super::happening::{Happening, Tail, observer};
 use super::secrets::{FilesWithoutKeys, Secrets};
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
-use super::undo::Undo;
+use super::undo::UndoLog;
 use crate::endpoint::Endpoint;
 use crate::environment::{variable, variables};
 use crate::failure::Failure;
@@ -45,10 +45,10 @@ const MAX_WIRE_NAME: usize = 64;
 const SEARCH_TOOL: &str = "search_files";
 
 /// The layers of a conversation.
-pub(super) type Layers = ConversationLayers;
+pub(super) type SessionLayers = ConversationLayers;
 
 /// What a session is made of.
-pub(super) struct Opening {
+pub(super) struct SessionParts {
     pub(super) store: Arc<SqliteStore>,
     /// Where the store is.
     pub(super) path: PathBuf,
@@ -64,7 +64,7 @@ pub(super) struct Opening {
 
 /// Which thread is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Thread {
+pub(super) enum ThreadChoice {
     New,
     /// The one that was used last.
     Newest,
@@ -72,23 +72,23 @@ pub(super) enum Thread {
     Named(String),
 }
 
-impl Thread {
+impl ThreadChoice {
     /// The id of the thread that is meant.
     async fn id(&self, threads: &Threads) -> Result<String, Failure> {
         match self {
-            Thread::New => Ok(Threads::fresh_id()),
-            Thread::Newest => threads.newest().await,
-            Thread::Named(begin) => threads.named(begin).await,
+            ThreadChoice::New => Ok(Threads::fresh_id()),
+            ThreadChoice::Newest => threads.newest().await,
+            ThreadChoice::Named(begin) => threads.named(begin).await,
         }
     }
 }
 
 /// An open thread.
-pub(super) struct Session {
-    engine: Engine<Layers>,
+pub(super) struct ChatSession {
+    engine: Engine<SessionLayers>,
     /// Whether the thread did not exist before.
     is_new: bool,
-    pub(super) execution: Execution<Layers>,
+    pub(super) execution: Execution<SessionLayers>,
     pub(super) happenings: mpsc::UnboundedReceiver<Happening>,
     pub(super) store: Arc<dyn StorageAdapter>,
     pub(super) store_path: PathBuf,
@@ -99,7 +99,7 @@ pub(super) struct Session {
     pub(super) threads: Threads,
     pub(super) workspace: Workspace,
     pub(super) references: FileReference,
-    pub(super) undo: Undo,
+    pub(super) undo: UndoLog,
     pub(super) config: Config,
     pub(super) model: String,
     /// Keys that no message says.
@@ -108,20 +108,25 @@ pub(super) struct Session {
     pub(super) inspector: Option<InspectServer>,
 }
 
-impl Session {
+impl ChatSession {
     /// Opens a thread with everything that was kept of it.
-    pub(super) async fn open(opening: Opening, thread: Thread) -> Result<Self, Failure> {
-        let Opening { store, path, directory, config, endpoint, permission, servers, files } = opening;
+    pub(super) async fn open(opening: SessionParts, thread: ThreadChoice) -> Result<Self, Failure> {
+        let SessionParts { store, path, directory, config, endpoint, permission, servers, files } = opening;
         let Endpoint { client, mut key_variables } = endpoint;
         key_variables.extend(more_key_variables(&config));
         let threads = Threads::new(store.clone(), &directory);
         let id = thread.id(&threads).await?;
         let (sender, happenings) = mpsc::unbounded_channel();
-        let undo = Undo::of(store.clone(), &id).await?;
+        let undo = UndoLog::of(store.clone(), &id).await?;
         let steering = steering(&config, permission);
         let workspace = Workspace::open(&directory).map_err(|error| Failure::usage(error.to_string()))?;
-        let gate =
-            Gate::new(permission, sender.clone(), undo.clone(), steering.clone(), Arc::new(workspace.files().clone()));
+        let gate = ToolGate::new(
+            permission,
+            sender.clone(),
+            undo.clone(),
+            steering.clone(),
+            Arc::new(workspace.files().clone()),
+        );
         let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
         let environment = environment.without(&key_variables);
         let workspace = limited(workspace, &gate, &environment, &steering, files);
@@ -141,7 +146,8 @@ impl Session {
         let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
         let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
         let is_remembering = config.get(&keys::MEMORY_ENABLED);
-        let kept = if is_remembering { kept_with_memory(store)? } else { Kept { store, index: path.clone() } };
+        let kept =
+            if is_remembering { storage_with_memory(store)? } else { SessionStorage { store, index: path.clone() } };
         let index = Arc::new(SqliteIndex::new(&kept.index));
         let builder = builder.store(kept.store.clone()).search(index.clone());
         let servers = Servers {
@@ -160,7 +166,7 @@ impl Session {
         let execution = if is_remembering { execution.resource(USER) } else { execution };
         let execution = execution.start().await.map_err(|error| failure_of(&error))?;
         Ok(Self {
-            is_new: thread == Thread::New,
+            is_new: thread == ThreadChoice::New,
             engine,
             execution,
             happenings,
@@ -225,7 +231,7 @@ impl Session {
 /// The files and programs of a session, as far as its gate lets the model use them.
 fn limited(
     workspace: Workspace,
-    gate: &Gate,
+    gate: &ToolGate,
     environment: &ProgramEnvironment,
     steering: &Steering,
     files: Option<EditorFiles>,
@@ -246,18 +252,18 @@ fn more_key_variables(config: &Config) -> Vec<String> {
 }
 
 /// Where a conversation and what is remembered of it are kept.
-struct Kept {
+struct SessionStorage {
     store: Arc<dyn StorageAdapter>,
     /// The file whose passages are searched.
     index: PathBuf,
 }
 
 /// What is remembered is in the person's own memory, which other commands and agents share.
-fn kept_with_memory(store: Arc<SqliteStore>) -> Result<Kept, Failure> {
+fn storage_with_memory(store: Arc<SqliteStore>) -> Result<SessionStorage, Failure> {
     let index = memory_path()?;
     let without = "`memory.enabled = false` in your configuration does without it";
     let shared = open_memory(&index).map_err(|failure| failure.hint(without))?.store;
-    Ok(Kept { store: Arc::new(PairedStore::new(store, shared, is_remembered)), index })
+    Ok(SessionStorage { store: Arc::new(PairedStore::new(store, shared, is_remembered)), index })
 }
 
 /// The rules of the configuration. Where a person is asked, calls that are not understood are left to them.
@@ -288,7 +294,7 @@ fn builder(
     teller: &Teller,
     steering: &Steering,
     remembering: &Remembering,
-) -> EngineBuilder<Layers> {
+) -> EngineBuilder<SessionLayers> {
     let layers = config.conversation(references.clone(), config.file_history(), steering.clone(), remembering);
     contexture::in_memory(layers)
         .fs(Arc::new(FilesWithoutKeys { files: workspace.files().clone(), secrets: teller.secrets.clone() }))
@@ -310,7 +316,7 @@ struct Servers<'a> {
     more: Vec<McpEntry>,
     directory: &'a Path,
     environment: ProgramEnvironment,
-    gate: &'a Gate,
+    gate: &'a ToolGate,
     teller: &'a Teller,
     /// The names that tools have for the model.
     taken: HashSet<String>,
@@ -318,7 +324,7 @@ struct Servers<'a> {
 
 impl Servers<'_> {
     /// Starts them, and adds their tools.
-    async fn add(mut self, mut builder: EngineBuilder<Layers>) -> Result<EngineBuilder<Layers>, Failure> {
+    async fn add(mut self, mut builder: EngineBuilder<SessionLayers>) -> Result<EngineBuilder<SessionLayers>, Failure> {
         for entry in self.config.get(&keys::MCP).into_iter().chain(std::mem::take(&mut self.more)) {
             let variables = entry.env.iter().filter_map(|text| text.split_once('='));
             let environment = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 
 use contexture::error::Error;
 
-use super::commands::{self, Outcome};
+use super::commands::{self, CommandOutcome};
 use super::completion::{Narrowed, ProjectFiles, referenced};
 use super::editor::Editor;
-use super::keyboard::{Key, Keyboard, TERMINATED};
+use super::keyboard::{Keyboard, KeyboardInput, TERMINATED};
 use super::live::Live;
 use super::past;
-use super::session::{Session, failure_of};
+use super::session::{ChatSession, failure_of};
 use crate::failure::Failure;
 use contexture_terminal::harmless::written_out;
 use contexture_terminal::markdown::wrapped_text;
@@ -27,7 +27,7 @@ const MAX_OFFERED: usize = 8;
 const USUAL_ROWS: usize = 24;
 
 /// Talks until the person ends it.
-pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(), Failure> {
+pub(super) async fn run(mut session: ChatSession, first: Option<String>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("use the terminal: {error}")).hint("`--print` needs none");
     let mut talk = Talk {
         keyboard: Keyboard::open().map_err(failed)?,
@@ -57,18 +57,20 @@ pub(super) async fn run(mut session: Session, first: Option<String>) -> Result<(
             },
         };
         let outcome = match text.trim() {
-            "" => Some(Outcome::Continue),
+            "" => Some(CommandOutcome::Continue),
             _ => match commands::run(&mut session, &text, Screen::of_output()).await {
                 Ok(outcome) => outcome,
-                Err(failure) => Some(Outcome::Shown(format!("{}\n", written_out(failure.sentence())))),
+                Err(failure) => Some(CommandOutcome::Shown(format!("{}\n", written_out(failure.sentence())))),
             },
         };
         match outcome {
             None => talk.turn(&mut session, Some(text)).await?,
-            Some(Outcome::Quit) => break,
-            Some(Outcome::Shown(shown)) => talk.print(&shown)?,
-            Some(Outcome::Continue) if session.execution.has_unfinished_turn() => talk.turn(&mut session, None).await?,
-            Some(Outcome::Continue) => talk.note("There is nothing to go on with.")?,
+            Some(CommandOutcome::Quit) => break,
+            Some(CommandOutcome::Shown(shown)) => talk.print(&shown)?,
+            Some(CommandOutcome::Continue) if session.execution.has_unfinished_turn() => {
+                talk.turn(&mut session, None).await?
+            }
+            Some(CommandOutcome::Continue) => talk.note("There is nothing to go on with.")?,
         }
     }
     if let Some(error) = talk.impossible.take() {
@@ -140,14 +142,14 @@ impl Offer {
 }
 
 /// What a key at the prompt leads to.
-enum Read {
+enum PromptInput {
     More,
     Said(String),
     Ended,
 }
 
 impl Talk {
-    fn greet(&mut self, session: &Session) -> Result<(), Failure> {
+    fn greet(&mut self, session: &ChatSession) -> Result<(), Failure> {
         let past = past::shown(session.execution.log().iter(), Screen::of_output());
         self.print(&past)?;
         let directory = session.workspace.directory().display();
@@ -200,11 +202,12 @@ impl Talk {
             let mut next = Some(key);
             // What was typed faster than it can be drawn is drawn once.
             while let Some(key) = next {
-                let was_leaving = std::mem::replace(&mut is_leaving, key == Key::Interrupt && self.editor.is_empty());
+                let was_leaving =
+                    std::mem::replace(&mut is_leaving, key == KeyboardInput::Interrupt && self.editor.is_empty());
                 match self.press(key, &mut offer, was_leaving) {
-                    Read::More => {}
-                    Read::Ended => return self.leave(&mut offer).map(|()| None),
-                    Read::Said(text) => return self.leave(&mut offer).map(|()| Some(text)),
+                    PromptInput::More => {}
+                    PromptInput::Ended => return self.leave(&mut offer).map(|()| None),
+                    PromptInput::Said(text) => return self.leave(&mut offer).map(|()| Some(text)),
                 }
                 offer.update(&self.editor, &self.files, false);
                 next = self.keyboard.ready();
@@ -216,66 +219,66 @@ impl Talk {
         }
     }
 
-    fn press(&mut self, key: Key, offer: &mut Offer, was_leaving: bool) -> Read {
+    fn press(&mut self, key: KeyboardInput, offer: &mut Offer, was_leaving: bool) -> PromptInput {
         if offer.is_open() && self.choose(&key, offer) {
-            return Read::More;
+            return PromptInput::More;
         }
         match key {
-            Key::Enter => return Read::Said(self.editor.text()),
-            Key::EndOfInput if self.editor.is_empty() => return Read::Ended,
-            Key::Interrupt if was_leaving => return Read::Ended,
-            Key::Terminated => {
+            KeyboardInput::Enter => return PromptInput::Said(self.editor.text()),
+            KeyboardInput::EndOfInput if self.editor.is_empty() => return PromptInput::Ended,
+            KeyboardInput::Interrupt if was_leaving => return PromptInput::Ended,
+            KeyboardInput::Terminated => {
                 self.is_terminated = true;
-                return Read::Ended;
+                return PromptInput::Ended;
             }
-            Key::Interrupt => self.editor.clear(),
-            Key::EndOfInput => self.editor.delete(),
-            Key::Up => self.editor.older(),
-            Key::Down => self.editor.newer(),
-            Key::ClearScreen => {
+            KeyboardInput::Interrupt => self.editor.clear(),
+            KeyboardInput::EndOfInput => self.editor.delete(),
+            KeyboardInput::Up => self.editor.older(),
+            KeyboardInput::Down => self.editor.newer(),
+            KeyboardInput::ClearScreen => {
                 // Whatever cannot be written now is written with the next drawing.
                 let _ = self.print("\x1b[H\x1b[2J");
                 self.drawn_row = 0;
             }
             key => self.edit(key),
         }
-        Read::More
+        PromptInput::More
     }
 
     /// A key that changes the text; also while the model speaks.
-    pub(super) fn edit(&mut self, key: Key) {
+    pub(super) fn edit(&mut self, key: KeyboardInput) {
         let editor = &mut self.editor;
         match key {
-            Key::Char(character) => editor.insert(character),
-            Key::Pasted(text) => editor.paste(&text),
-            Key::LineFeed => editor.insert('\n'),
-            Key::Tab => editor.insert('\t'),
-            Key::Backspace => editor.backspace(),
-            Key::Delete => editor.delete(),
-            Key::Left => editor.left(),
-            Key::Right => editor.right(),
-            Key::WordLeft => editor.word_left(),
-            Key::WordRight => editor.word_right(),
-            Key::Home => editor.home(),
-            Key::End => editor.end(),
-            Key::DeleteWord => editor.delete_word(),
-            Key::DeleteToStart => editor.delete_to_start(),
-            Key::DeleteToEnd => editor.delete_to_end(),
+            KeyboardInput::Char(character) => editor.insert(character),
+            KeyboardInput::Pasted(text) => editor.paste(&text),
+            KeyboardInput::LineFeed => editor.insert('\n'),
+            KeyboardInput::Tab => editor.insert('\t'),
+            KeyboardInput::Backspace => editor.backspace(),
+            KeyboardInput::Delete => editor.delete(),
+            KeyboardInput::Left => editor.left(),
+            KeyboardInput::Right => editor.right(),
+            KeyboardInput::WordLeft => editor.word_left(),
+            KeyboardInput::WordRight => editor.word_right(),
+            KeyboardInput::Home => editor.home(),
+            KeyboardInput::End => editor.end(),
+            KeyboardInput::DeleteWord => editor.delete_word(),
+            KeyboardInput::DeleteToStart => editor.delete_to_start(),
+            KeyboardInput::DeleteToEnd => editor.delete_to_end(),
             _ => {}
         }
     }
 
     /// A key while files are offered; whether it was meant for them.
-    fn choose(&mut self, key: &Key, offer: &mut Offer) -> bool {
+    fn choose(&mut self, key: &KeyboardInput, offer: &mut Offer) -> bool {
         let count = offer.paths.len();
         match key {
-            Key::Up => offer.chosen = (offer.chosen + count - 1) % count,
-            Key::Down => offer.chosen = (offer.chosen + 1) % count,
-            Key::Escape => offer.is_closed = true,
-            Key::Tab | Key::Enter => {
+            KeyboardInput::Up => offer.chosen = (offer.chosen + count - 1) % count,
+            KeyboardInput::Down => offer.chosen = (offer.chosen + 1) % count,
+            KeyboardInput::Escape => offer.is_closed = true,
+            KeyboardInput::Tab | KeyboardInput::Enter => {
                 let path = &offer.paths[offer.chosen];
                 // A reference that is written out is said, not completed once more.
-                if *key == Key::Enter && offer.letters.as_ref() == Some(path) {
+                if *key == KeyboardInput::Enter && offer.letters.as_ref() == Some(path) {
                     return false;
                 }
                 self.editor.complete(&referenced(path));

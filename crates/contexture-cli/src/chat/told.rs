@@ -8,8 +8,8 @@ use contexture::tool::{Tool, ToolContext};
 use contexture::tools::{Approval, McpTool};
 use serde_json::Value;
 
-use super::gate::Gate;
-use super::happening::{Call, Happening, Happenings, Intent, Tail, one_line, printed};
+use super::gate::ToolGate;
+use super::happening::{AgentCall, Happening, Happenings, Intent, Tail, one_line, printed};
 use super::live::MAX_PRINTED;
 use super::secrets::Secrets;
 
@@ -17,7 +17,7 @@ use super::secrets::Secrets;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// A tool that says when it is called. That it failed is known from its output.
-pub(super) struct Told<T> {
+pub(super) struct ReportingTool<T> {
     tool: T,
     teller: Teller,
 }
@@ -31,8 +31,8 @@ pub(super) struct Teller {
 
 impl Teller {
     /// The same tool, which says when it is called.
-    pub(super) fn told<T>(&self, tool: T) -> Told<T> {
-        Told { tool, teller: self.clone() }
+    pub(super) fn told<T>(&self, tool: T) -> ReportingTool<T> {
+        ReportingTool { tool, teller: self.clone() }
     }
 
     /// Passes on whole lines that commands print, without the keys in them.
@@ -70,7 +70,7 @@ impl Teller {
     }
 }
 
-impl<T: Tool> Tool for Told<T> {
+impl<T: Tool> Tool for ReportingTool<T> {
     fn name(&self) -> &str {
         self.tool.name()
     }
@@ -85,7 +85,7 @@ impl<T: Tool> Tool for Told<T> {
 
     async fn call(&self, arguments: Value, ctx: ToolContext<'_>) -> Result<String, BoxError> {
         // If nobody looks any more, the turn is about to be dropped.
-        let call = Call::new(ctx.call_id, self.tool.name(), &arguments);
+        let call = AgentCall::new(ctx.call_id, self.tool.name(), &arguments);
         let _ = self.teller.happenings.send(Happening::Called(call));
         let secrets = &self.teller.secrets;
         match self.tool.call(arguments, ctx).await {
@@ -98,11 +98,11 @@ impl<T: Tool> Tool for Told<T> {
 /// A tool of an MCP server that is called only if that is allowed.
 pub(super) struct Guarded {
     tool: McpTool,
-    gate: Gate,
+    gate: ToolGate,
 }
 
 impl Guarded {
-    pub(super) fn new(tool: McpTool, gate: &Gate) -> Self {
+    pub(super) fn new(tool: McpTool, gate: &ToolGate) -> Self {
         Self { tool, gate: gate.clone() }
     }
 }

@@ -7,11 +7,13 @@ use contexture::error::Error;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::diff;
-use super::form::{Form, Step};
-use super::happening::{Call, Happening, Intent, Question, Ran, Reply, SHORTENED, one_line};
-use super::keyboard::Key;
+use super::form::{Form, FormStep};
+use super::happening::{
+    AgentCall, CommandEnd, Happening, Intent, PermissionQuestion, PermissionReply, SHORTENED, one_line,
+};
+use super::keyboard::KeyboardInput;
 use super::live::TICK;
-use super::session::{Session, chain};
+use super::session::{ChatSession, chain};
 use super::spent;
 use super::talk::{PROMPT, Talk, size};
 use crate::failure::Failure;
@@ -31,7 +33,7 @@ struct Showing {
     /// The answer, and the line of it that is not complete.
     answer: Markdown,
     line: String,
-    question: Option<Question>,
+    question: Option<PermissionQuestion>,
     /// What an MCP server asks.
     form: Option<Form>,
     /// The call that was shown last.
@@ -42,10 +44,10 @@ struct Showing {
 
 impl Talk {
     /// Runs a turn, or goes on with the interrupted one, and shows what happens.
-    pub(super) async fn turn(&mut self, session: &mut Session, mut text: Option<String>) -> Result<(), Failure> {
+    pub(super) async fn turn(&mut self, session: &mut ChatSession, mut text: Option<String>) -> Result<(), Failure> {
         let abort = session.begin(text.as_mut()).await?;
         let (spent_before, begun) = (session.execution.token_usage(), Instant::now());
-        let Session { execution, happenings, .. } = session;
+        let ChatSession { execution, happenings, .. } = session;
         self.live.typed.clear();
         self.live.begin(WAITING);
         let (outcome, shortened) = {
@@ -66,10 +68,10 @@ impl Talk {
                     biased;
                     key = self.keyboard.next() => match key {
                         // The second one does not wait for the turn to end by itself.
-                        Key::Interrupt | Key::EndOfInput if is_aborted => break Err(Error::Aborted),
-                        Key::Interrupt | Key::EndOfInput | Key::Terminated => {
+                        KeyboardInput::Interrupt | KeyboardInput::EndOfInput if is_aborted => break Err(Error::Aborted),
+                        KeyboardInput::Interrupt | KeyboardInput::EndOfInput | KeyboardInput::Terminated => {
                             is_aborted = true;
-                            self.is_terminated |= key == Key::Terminated;
+                            self.is_terminated |= key == KeyboardInput::Terminated;
                             is_ending |= self.interrupt(&mut showing)?;
                             if !is_ending {
                                 abort.abort();
@@ -120,7 +122,7 @@ impl Talk {
             self.editor.paste(&(ahead.join("\n") + "\n"));
             self.editor.end();
         }
-        match showing.question.take().map(|question| question.reply.send(Reply::Interrupt)) {
+        match showing.question.take().map(|question| question.reply.send(PermissionReply::Interrupt)) {
             Some(Ok(())) => {
                 self.print("no\n")?;
                 Ok(true)
@@ -152,11 +154,11 @@ impl Talk {
     }
 
     /// A key while the model speaks or asks.
-    fn key_in_turn(&mut self, key: Key, showing: &mut Showing) -> Result<(), Failure> {
+    fn key_in_turn(&mut self, key: KeyboardInput, showing: &mut Showing) -> Result<(), Failure> {
         if let Some(form) = &mut showing.form {
             let (text, is_over) = match form.press(&key) {
-                Step::Shown(text) => (text, false),
-                Step::Over(text) => (text, true),
+                FormStep::Shown(text) => (text, false),
+                FormStep::Over(text) => (text, true),
             };
             if is_over {
                 showing.form = None;
@@ -169,18 +171,18 @@ impl Talk {
         }
         let Some(question) = showing.question.take() else { return self.key_ahead(key) };
         let reply = match key {
-            Key::Char('y' | 'Y') => Reply::Yes,
-            Key::Char('a' | 'A') => Reply::Always,
-            Key::Char('n' | 'N') | Key::Escape => Reply::No,
+            KeyboardInput::Char('y' | 'Y') => PermissionReply::Yes,
+            KeyboardInput::Char('a' | 'A') => PermissionReply::Always,
+            KeyboardInput::Char('n' | 'N') | KeyboardInput::Escape => PermissionReply::No,
             _ => {
                 showing.question = Some(question);
                 return Ok(());
             }
         };
         let says = match reply {
-            Reply::Yes => "yes",
-            Reply::Always => "always",
-            Reply::No | Reply::Interrupt => "no",
+            PermissionReply::Yes => "yes",
+            PermissionReply::Always => "always",
+            PermissionReply::No | PermissionReply::Interrupt => "no",
         };
         let doing = match &question.intent {
             Intent::Write(edit) => format!("writing {}", one_line(&edit.path, 60)),
@@ -190,19 +192,19 @@ impl Talk {
         // If the tool does not wait any more, the turn was interrupted.
         let _ = question.reply.send(reply);
         self.print(&format!("{says}\n"))?;
-        self.live.begin(if reply == Reply::No { WAITING } else { &doing });
+        self.live.begin(if reply == PermissionReply::No { WAITING } else { &doing });
         Ok(())
     }
 
     /// A key for what is said next: it is there when the prompt comes back, and what ended with Enter is said then.
-    fn key_ahead(&mut self, key: Key) -> Result<(), Failure> {
+    fn key_ahead(&mut self, key: KeyboardInput) -> Result<(), Failure> {
         match key {
-            Key::Enter if self.editor.text().trim().is_empty() => {}
-            Key::Enter if self.ahead.len() < MAX_AHEAD => {
+            KeyboardInput::Enter if self.editor.text().trim().is_empty() => {}
+            KeyboardInput::Enter if self.ahead.len() < MAX_AHEAD => {
                 let text = self.editor.take();
                 self.ahead.push_back(text);
             }
-            Key::Enter => {}
+            KeyboardInput::Enter => {}
             key => self.edit(key),
         }
         let queued = match self.ahead.len() {
@@ -231,7 +233,7 @@ impl Talk {
             Happening::Text(text) => self.show_text(&text, showing),
             Happening::Asked(question) => {
                 self.live.pause();
-                self.print(&asked(&question.intent, screen))?;
+                self.print(&permission_text(&question.intent, screen))?;
                 showing.question = Some(question);
                 Ok(())
             }
@@ -316,7 +318,7 @@ impl Talk {
         self.print(&printed)
     }
 
-    fn show_call(&mut self, call: Call, showing: &mut Showing) -> Result<(), Failure> {
+    fn show_call(&mut self, call: AgentCall, showing: &mut Showing) -> Result<(), Failure> {
         let screen = Screen::of_output();
         showing.called = Some(call.id);
         self.live.clear_printed();
@@ -326,7 +328,7 @@ impl Talk {
     }
 
     /// The end of a command: its last lines, and how it ended.
-    fn show_ran(&mut self, ran: &Ran, showing: &mut Showing) -> Result<(), Failure> {
+    fn show_ran(&mut self, ran: &CommandEnd, showing: &mut Showing) -> Result<(), Failure> {
         if showing.called.as_ref() != Some(&ran.call.id) {
             self.show_call(ran.call.clone(), showing)?;
         }
@@ -356,7 +358,7 @@ impl Talk {
 }
 
 /// What is asked before something is done.
-fn asked(intent: &Intent, screen: Screen) -> String {
+fn permission_text(intent: &Intent, screen: Screen) -> String {
     let (shown, question) = match intent {
         Intent::Write(edit) => {
             (format!("{}\n", diff::coloured(edit, screen).join("\n")), format!("write {}?", written_out(&edit.path)))

@@ -10,7 +10,7 @@ use contexture::store::{Batch, Key, StorageAdapter, StoreError};
 use contexture::tools::Workspace;
 use serde::{Deserialize, Serialize};
 
-use super::happening::Edit;
+use super::happening::FileEdit;
 use super::threads::store_failed;
 use crate::failure::Failure;
 
@@ -19,7 +19,7 @@ const LIMITS: ReadLimits = ReadLimits { max_bytes: 64 << 20, follow_symlinks: fa
 
 /// The changes of a thread; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Undo {
+pub(super) struct UndoLog {
     store: Arc<dyn StorageAdapter>,
     prefix: String,
     next: Arc<AtomicU64>,
@@ -28,7 +28,7 @@ pub(super) struct Undo {
 
 /// A change as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredChange {
     turn: u64,
     path: String,
     before: Option<String>,
@@ -48,7 +48,7 @@ pub(super) enum Undone {
     Refused(String),
 }
 
-impl Undo {
+impl UndoLog {
     /// The changes of a thread.
     pub(super) async fn of(store: Arc<dyn StorageAdapter>, thread: &str) -> Result<Self, Failure> {
         let prefix = Key::new("chat").then("undo").then(thread).into_prefix();
@@ -64,9 +64,9 @@ impl Undo {
     }
 
     /// Keeps a change that is about to be made.
-    pub(super) async fn keep(&self, edit: &Edit) -> Result<(), StoreError> {
-        let Edit { path, before, after } = edit.clone();
-        let kept = Kept { turn: self.turn.load(Ordering::SeqCst), path, before, after };
+    pub(super) async fn keep(&self, edit: &FileEdit) -> Result<(), StoreError> {
+        let FileEdit { path, before, after } = edit.clone();
+        let kept = StoredChange { turn: self.turn.load(Ordering::SeqCst), path, before, after };
         let number = self.next.fetch_add(1, Ordering::SeqCst);
         let value = serde_json::to_vec(&kept).expect("texts can be written as JSON");
         self.store.set(&format!("{}{number:020}", self.prefix), value).await.map(drop)
@@ -77,11 +77,11 @@ impl Undo {
     pub(super) async fn last_turn(&self, workspace: &Workspace) -> Result<Vec<(String, Undone)>, Failure> {
         let keys = self.store.list(&self.prefix).await.map_err(store_failed)?;
         let records = self.store.get_many(&keys).await.map_err(store_failed)?;
-        let read = |record: contexture::store::Record| serde_json::from_slice::<Kept>(&record.value).ok();
+        let read = |record: contexture::store::Record| serde_json::from_slice::<StoredChange>(&record.value).ok();
         let all = keys.into_iter().zip(records).filter_map(|(key, record)| Some((key, read(record?)?)));
-        let all: Vec<(String, Kept)> = all.collect();
+        let all: Vec<(String, StoredChange)> = all.collect();
         let Some(last) = all.iter().map(|(_, kept)| kept.turn).max() else { return Ok(Vec::new()) };
-        let mut files: BTreeMap<String, Vec<(String, Kept)>> = BTreeMap::new();
+        let mut files: BTreeMap<String, Vec<(String, StoredChange)>> = BTreeMap::new();
         for (key, kept) in all.into_iter().filter(|(_, kept)| kept.turn == last) {
             files.entry(kept.path.clone()).or_default().push((key, kept));
         }
@@ -99,7 +99,7 @@ impl Undo {
 }
 
 /// Gives a file the text that it had before some changes, which are in order.
-async fn restore(workspace: &Workspace, path: &str, changes: &[(String, Kept)]) -> Undone {
+async fn restore(workspace: &Workspace, path: &str, changes: &[(String, StoredChange)]) -> Undone {
     let before = changes.first().and_then(|(_, kept)| kept.before.clone());
     let current = match workspace.files().read(path, LIMITS).await {
         Ok(file) => Some(file),

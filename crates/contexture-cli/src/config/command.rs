@@ -7,7 +7,7 @@ use crate::settings::Resolved;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::files::{Files, Place};
+use super::files::{ConfigFileCandidate, Files};
 use super::flags::{ConfigFlags, Everything};
 use crate::failure::{Failure, without_passwords};
 use contexture_terminal::screen::Screen;
@@ -89,7 +89,7 @@ fn shown(value: Value) -> Value {
 }
 
 fn files_as_json(files: &Files) -> Value {
-    files.places().iter().map(Place::to_json).collect()
+    files.places().iter().map(ConfigFileCandidate::to_json).collect()
 }
 
 fn pretty(value: &Value) -> Result<String, Failure> {

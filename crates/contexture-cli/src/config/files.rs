@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::settings::{ConfigFile, FILE_VARIABLE, Owner, PROJECT_FILE};
+use crate::settings::{ConfigFile, ConfigOwner, FILE_VARIABLE, PROJECT_FILE};
 use serde_json::{Value, json};
 
 use super::environment::Environment;
@@ -20,21 +20,21 @@ const USER_FILE: [&str; 2] = ["contexture", "config.toml"];
 /// The two configuration files.
 pub(super) struct Files {
     /// The project's before the user's, in the order of precedence.
-    places: [Place; 2],
+    places: [ConfigFileCandidate; 2],
 }
 
 /// A configuration file.
-pub(super) struct Place {
-    pub(super) owner: Owner,
+pub(super) struct ConfigFileCandidate {
+    pub(super) owner: ConfigOwner,
     /// Its path, even if it does not exist. `None` if no directory for it is known.
     path: Option<PathBuf>,
     /// The flag or variable that named it.
     named_by: Option<&'static str>,
-    state: State,
+    state: ConfigFileState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ConfigFileState {
     Found,
     Missing,
     Ignored,
@@ -45,13 +45,13 @@ impl Files {
     pub(super) fn find(flags: &FileFlags, base: &Path, environment: &Environment) -> Self {
         let mut places = [project(flags, base, environment), user(environment, cfg!(windows))];
         if flags.are_ignored {
-            places.iter_mut().for_each(|place| place.state = State::Ignored);
+            places.iter_mut().for_each(|place| place.state = ConfigFileState::Ignored);
         }
         Self { places }
     }
 
     /// The files in the order of precedence.
-    pub(super) fn places(&self) -> &[Place] {
+    pub(super) fn places(&self) -> &[ConfigFileCandidate] {
         &self.places
     }
 
@@ -59,7 +59,7 @@ impl Files {
     ///
     /// # Errors
     /// The file cannot be read, or was named and does not exist.
-    pub(super) fn read(&self, owner: Owner) -> Result<Option<ConfigFile>, Failure> {
+    pub(super) fn read(&self, owner: ConfigOwner) -> Result<Option<ConfigFile>, Failure> {
         match self.places.iter().find(|place| place.owner == owner) {
             Some(place) => place.read(),
             None => Ok(None),
@@ -67,23 +67,23 @@ impl Files {
     }
 }
 
-impl Place {
-    fn of(owner: Owner, path: Option<PathBuf>) -> Self {
+impl ConfigFileCandidate {
+    fn of(owner: ConfigOwner, path: Option<PathBuf>) -> Self {
         let is_there = path.as_deref().is_some_and(Path::is_file);
-        let state = if is_there { State::Found } else { State::Missing };
+        let state = if is_there { ConfigFileState::Found } else { ConfigFileState::Missing };
         Self { owner, path, named_by: None, state }
     }
 
     fn named(path: PathBuf, by: &'static str) -> Self {
-        let state = if path.exists() { State::Found } else { State::Missing };
-        Self { owner: Owner::Project, path: Some(path), named_by: Some(by), state }
+        let state = if path.exists() { ConfigFileState::Found } else { ConfigFileState::Missing };
+        Self { owner: ConfigOwner::Project, path: Some(path), named_by: Some(by), state }
     }
 
     fn read(&self) -> Result<Option<ConfigFile>, Failure> {
         let is_wanted = match self.state {
-            State::Found => true,
-            State::Missing => self.named_by.is_some(),
-            State::Ignored => false,
+            ConfigFileState::Found => true,
+            ConfigFileState::Missing => self.named_by.is_some(),
+            ConfigFileState::Ignored => false,
         };
         let Some(path) = self.path.as_deref().filter(|_| is_wanted) else { return Ok(None) };
         let text = read_text(path).map_err(|error| {
@@ -102,10 +102,12 @@ impl Place {
     /// Whether the file exists, and what named it.
     pub(super) fn state(&self) -> String {
         let state = match (self.state, self.owner) {
-            (State::Found, _) => "found",
-            (State::Missing, Owner::Project) if self.named_by.is_none() => "not found, nor in a parent directory",
-            (State::Missing, _) => "not found",
-            (State::Ignored, _) => "ignored (--no-config)",
+            (ConfigFileState::Found, _) => "found",
+            (ConfigFileState::Missing, ConfigOwner::Project) if self.named_by.is_none() => {
+                "not found, nor in a parent directory"
+            }
+            (ConfigFileState::Missing, _) => "not found",
+            (ConfigFileState::Ignored, _) => "ignored (--no-config)",
         };
         match self.named_by {
             Some(by) => format!("{state}, named by {by}"),
@@ -119,25 +121,27 @@ impl Place {
             "file": self.owner.name(),
             "path": self.path.as_ref().map(|path| path.display().to_string()),
             "exists": self.path.as_deref().is_some_and(Path::exists),
-            "used": self.state == State::Found,
+            "used": self.state == ConfigFileState::Found,
             "named_by": self.named_by,
         })
     }
 }
 
 /// The file that a flag or variable names, or else the nearest in `base` or a parent of it.
-fn project(flags: &FileFlags, base: &Path, environment: &Environment) -> Place {
+fn project(flags: &FileFlags, base: &Path, environment: &Environment) -> ConfigFileCandidate {
     if let Some(path) = &flags.file {
-        return Place::named(path.clone(), "--config");
+        return ConfigFileCandidate::named(path.clone(), "--config");
     }
     if let Some(path) = environment.get(FILE_VARIABLE) {
-        return Place::named(PathBuf::from(path), FILE_VARIABLE);
+        return ConfigFileCandidate::named(PathBuf::from(path), FILE_VARIABLE);
     }
     // A base directory that does not exist is reported elsewhere.
-    let Ok(start) = base.canonicalize() else { return Place::of(Owner::Project, Some(base.join(PROJECT_FILE))) };
+    let Ok(start) = base.canonicalize() else {
+        return ConfigFileCandidate::of(ConfigOwner::Project, Some(base.join(PROJECT_FILE)));
+    };
     let found = start.ancestors().map(|directory| directory.join(PROJECT_FILE)).find(|path| path.is_file());
     let path = found.unwrap_or_else(|| start.join(PROJECT_FILE));
-    Place::of(Owner::Project, Some(from_here(path)))
+    ConfigFileCandidate::of(ConfigOwner::Project, Some(from_here(path)))
 }
 
 /// A path relative to the working directory, if it is below it.
@@ -148,7 +152,7 @@ fn from_here(path: PathBuf) -> PathBuf {
 }
 
 /// The user's own file.
-fn user(environment: &Environment, is_windows: bool) -> Place {
+fn user(environment: &Environment, is_windows: bool) -> ConfigFileCandidate {
     let directory = |name: &str| environment.get(name).map(PathBuf::from);
     let directory = if is_windows {
         directory("APPDATA")
@@ -157,7 +161,10 @@ fn user(environment: &Environment, is_windows: bool) -> Place {
         let own = directory("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         own.or_else(|| directory("HOME").map(|home| home.join(".config")))
     };
-    Place::of(Owner::User, directory.map(|directory| directory.join(USER_FILE.iter().collect::<PathBuf>())))
+    ConfigFileCandidate::of(
+        ConfigOwner::User,
+        directory.map(|directory| directory.join(USER_FILE.iter().collect::<PathBuf>())),
+    )
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

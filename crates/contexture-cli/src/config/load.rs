@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::settings::{Command, Config, ConfigError, Owner, Resolved, Sources, resolve};
+use crate::settings::{Command, Config, ConfigError, ConfigOwner, Resolved, SettingSources, resolve};
 
 use super::environment::Environment;
 use super::files::Files;
@@ -27,9 +27,9 @@ impl<C: FlagsOf> ConfigFlags<C> {
     pub(super) fn resolve(&self, base: &Path) -> Result<(Resolved, Files), Failure> {
         let environment = Environment::of_process();
         let files = Files::find(&self.files, base, &environment);
-        let sources = Sources {
-            user: files.read(Owner::User)?,
-            project: files.read(Owner::Project)?,
+        let sources = SettingSources {
+            user: files.read(ConfigOwner::User)?,
+            project: files.read(ConfigOwner::Project)?,
             variables: environment.variables()?,
             flags: self.values.clone(),
         };

@@ -10,7 +10,7 @@ use contexture_gateway::access::fresh_secret;
 use serde::Deserialize;
 
 use self::own_files::{OwnFiles, remove_left};
-use super::configured::{Source, Surroundings, path_of};
+use super::configured::{SettingPlace, Surroundings, path_of};
 use crate::failure::Failure;
 
 /// The table as it comes with the program.
@@ -45,7 +45,7 @@ pub(super) struct Agent {
     files: BTreeMap<String, String>,
     /// A file in a directory of its own.
     #[serde(default)]
-    placed: Option<Placed>,
+    placed: Option<PlacedFile>,
     /// What it is told besides if its settings beat variables.
     #[serde(default)]
     beaten: Beaten,
@@ -54,7 +54,7 @@ pub(super) struct Agent {
     address: Vec<Address>,
     /// What else decides where its requests go.
     #[serde(default)]
-    choice: Vec<Choice>,
+    choice: Vec<RouteChoice>,
     /// A variable without which nobody knows where its requests go.
     #[serde(default)]
     needs: Option<String>,
@@ -63,7 +63,7 @@ pub(super) struct Agent {
     trial: Trial,
     /// How its own settings point it at a gateway for good.
     #[serde(default)]
-    install: Option<Install>,
+    install: Option<AgentInstall>,
     /// What to look at if nothing of it is seen.
     #[serde(default)]
     pub(super) hint: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct Agent {
 /// How an agent's own settings point it at a gateway for good.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Install {
+pub(super) struct AgentInstall {
     /// The file; the first one that is there counts, or the first.
     #[serde(default)]
     pub(super) files: Vec<String>,
@@ -87,7 +87,7 @@ pub(super) struct Install {
     unless_set: BTreeMap<String, String>,
     /// What makes other settings count than those that are written, if one of these says yes.
     #[serde(default)]
-    not_when: Vec<Source>,
+    not_when: Vec<SettingPlace>,
     /// Why it has no such settings.
     #[serde(default)]
     cannot: Option<String>,
@@ -96,7 +96,7 @@ pub(super) struct Install {
     note: Option<String>,
 }
 
-impl Install {
+impl AgentInstall {
     /// What makes other settings count than those that are written.
     pub(super) fn otherwise(&self, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
         for source in &self.not_when {
@@ -130,7 +130,7 @@ struct Trial {
     or: Vec<TrialArguments>,
     /// Whether the user has such a setting.
     #[serde(default)]
-    unless: Vec<Source>,
+    unless: Vec<SettingPlace>,
 }
 
 /// Arguments of a trial that need a key.
@@ -145,7 +145,7 @@ struct TrialArguments {
 /// A file of ours in a directory of the agent's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Placed {
+struct PlacedFile {
     directory: String,
     name: String,
     text: String,
@@ -167,32 +167,32 @@ struct Beaten {
 struct Address {
     upstream: Upstream,
     /// The first one that is set counts.
-    from: Vec<Source>,
+    from: Vec<SettingPlace>,
     /// Where requests go if none is set, for an agent of a provider of its own. `{region|default}` is the first of
     /// `region` that is set, or the default.
     #[serde(default)]
     usual: Option<String>,
     #[serde(default)]
-    region: Vec<Source>,
+    region: Vec<SettingPlace>,
     /// It counts only if one of these says yes; without them always.
     #[serde(default)]
-    when: Vec<Source>,
+    when: Vec<SettingPlace>,
 }
 
 /// Something that decides where requests go.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Choice {
+struct RouteChoice {
     /// The values with which requests reach the gateway; `x*` is all that begin with x.
     #[serde(default)]
     served: Vec<String>,
     /// Why the others are refused.
     why: String,
     /// The first one that is set counts.
-    from: Vec<Source>,
+    from: Vec<SettingPlace>,
     /// If one of these is set, every value is served.
     #[serde(default)]
-    unless: Vec<Source>,
+    unless: Vec<SettingPlace>,
 }
 
 /// One of the gateway's upstreams.
@@ -346,7 +346,7 @@ impl Agent {
     }
 
     /// Why a choice of the user's keeps requests from the gateway, or from the right provider after it.
-    fn unserved(&self, choice: &Choice, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+    fn unserved(&self, choice: &RouteChoice, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
         let Some((source, value)) = first(&choice.from, around)? else { return Ok(None) };
         let is_served = |served: &String| match served.strip_suffix('*') {
             Some(start) => value.starts_with(start),
@@ -360,7 +360,7 @@ impl Agent {
     ///
     /// # Errors
     /// It is not known, or has no settings for that.
-    pub(super) fn installed_by(&self) -> Result<&Install, Failure> {
+    pub(super) fn installed_by(&self) -> Result<&AgentInstall, Failure> {
         self.check_pointed().map_err(|failure| {
             let installable = known().into_iter().filter(|agent| agent.installed_by().is_ok());
             let names: Vec<String> = installable.map(|agent| agent.name).collect();
@@ -368,7 +368,7 @@ impl Agent {
         })?;
         let run = || format!("start it with `contexture run {}`", self.name);
         match &self.install {
-            Some(Install { cannot: Some(why), .. }) => {
+            Some(AgentInstall { cannot: Some(why), .. }) => {
                 Err(Failure::work(format!("`{}` cannot be installed: {why}", self.name)).hint(run()))
             }
             Some(install) => Ok(install),
@@ -470,7 +470,10 @@ fn is_yes(value: &str) -> bool {
 }
 
 /// The first source that has a value.
-fn first<'a>(from: &'a [Source], around: &Surroundings<'_>) -> Result<Option<(&'a Source, String)>, Failure> {
+fn first<'a>(
+    from: &'a [SettingPlace],
+    around: &Surroundings<'_>,
+) -> Result<Option<(&'a SettingPlace, String)>, Failure> {
     for source in from {
         if let Some(value) = source.value(around)? {
             return Ok(Some((source, value)));
@@ -479,7 +482,7 @@ fn first<'a>(from: &'a [Source], around: &Surroundings<'_>) -> Result<Option<(&'
     Ok(None)
 }
 
-fn check_url(source: &Source, url: &str) -> Result<(), Failure> {
+fn check_url(source: &SettingPlace, url: &str) -> Result<(), Failure> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
     match host.is_empty() || url.contains(char::is_whitespace) || url.contains(['$', '{']) {
         true => {
@@ -491,7 +494,7 @@ fn check_url(source: &Source, url: &str) -> Result<(), Failure> {
     }
 }
 
-fn check_region(source: &Source, region: &str) -> Result<(), Failure> {
+fn check_region(source: &SettingPlace, region: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     match region.bytes().all(is_plain) {
         true => Ok(()),

@@ -7,7 +7,7 @@ use contexture_text::numbers::counted;
 use contexture_terminal::table::{Align, TextTable};
 
 /// Both groups with their intervals, and what is missing for narrower ones.
-pub(super) fn told(comparison: &Comparison) -> String {
+pub(super) fn comparison_text(comparison: &Comparison) -> String {
     let Comparison { folded, held_out, .. } = comparison;
     if *folded + *held_out == 0 {
         return "no conversation was assigned to a group yet; `contexture run --holdout 0.2 claude` holds one in five \
@@ -71,14 +71,23 @@ mod tests {
 
     #[test]
     fn it_says_what_is_missing() {
-        assert!(told(&Comparison::default()).contains("--holdout"));
+        assert!(comparison_text(&Comparison::default()).contains("--holdout"));
         let few = Comparison { folded: 7, held_out: 2, missing: (0, 3), ..Comparison::default() };
-        assert!(told(&few).contains("0 folded and 3 held-out conversations are missing until there are 5 of each"));
+        assert!(
+            comparison_text(&few)
+                .contains("0 folded and 3 held-out conversations are missing until there are 5 of each")
+        );
         let one = Interval { value: 0.5, low: 0.25, high: 1.5 };
         let (folded, held_out) = (one, Interval { value: 12.0, low: 11.0, high: 2_000.0 });
         let difference = Some(Interval { value: -0.3, low: -0.5, high: 0.1 });
         let measures = vec![Measure { name: "dollars a turn".to_owned(), folded, held_out, difference }];
-        let text = told(&Comparison { folded: 9, held_out: 8, measures, missing: (40, 36), ..Comparison::default() });
+        let text = comparison_text(&Comparison {
+            folded: 9,
+            held_out: 8,
+            measures,
+            missing: (40, 36),
+            ..Comparison::default()
+        });
         assert!(text.contains("0.500 [0.250, 1.500]") && text.contains("12.0 [11.0, 2000]"), "{text}");
         assert!(text.contains("-30 % [-50 %, +10 %]") && text.contains("about 40 more folded and 36 more"), "{text}");
     }

@@ -27,7 +27,7 @@ pub(super) struct Surroundings<'a> {
 /// One place in which something may be configured: exactly one of variable, file, argument, directory and flag.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Source {
+pub(super) struct SettingPlace {
     #[serde(default)]
     variable: Option<String>,
     /// A file, with the key in it.
@@ -41,7 +41,7 @@ pub(super) struct Source {
     nearest: Vec<String>,
     /// In which directories above the working directory a file with a relative name counts.
     #[serde(default)]
-    reach: Reach,
+    reach: DirectoryReach,
     /// The user's own file, which is none of a project even if that is in the user's directory.
     #[serde(default)]
     except: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Source {
 /// In which directories a file with a relative name counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Reach {
+enum DirectoryReach {
     /// In the working directory alone.
     Here,
     /// And in those above it, up to the repository's.
@@ -78,7 +78,7 @@ enum Reach {
     Root,
 }
 
-impl Source {
+impl SettingPlace {
     /// The value, if it is there.
     ///
     /// # Errors
@@ -168,11 +168,11 @@ fn plain(file: &str) -> String {
 
 /// The path of a file as the table writes it.
 pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> {
-    paths_of(file, Reach::default(), around).into_iter().next()
+    paths_of(file, DirectoryReach::default(), around).into_iter().next()
 }
 
 /// The same; a relative name may be that of several files, of which the nearest comes first.
-fn paths_of(file: &str, reach: Reach, around: &Surroundings<'_>) -> Vec<PathBuf> {
+fn paths_of(file: &str, reach: DirectoryReach, around: &Surroundings<'_>) -> Vec<PathBuf> {
     let file = match (file.strip_prefix('{'), file.split_once('}')) {
         (Some(_), Some((variable, rest))) => {
             let (name, usual) = variable[1..].split_once('|').unwrap_or((&variable[1..], ""));
@@ -195,12 +195,12 @@ fn paths_of(file: &str, reach: Reach, around: &Surroundings<'_>) -> Vec<PathBuf>
 }
 
 /// The files of that name in a directory and in those above it that count.
-fn above(directory: &Path, file: &str, reach: Reach) -> Vec<PathBuf> {
+fn above(directory: &Path, file: &str, reach: DirectoryReach) -> Vec<PathBuf> {
     let repository = || directory.ancestors().position(|directory| directory.join(".git").exists());
     let depth = match reach {
-        Reach::Here => 0,
-        Reach::Repository => repository().unwrap_or(0),
-        Reach::Root => repository().unwrap_or(usize::MAX - 1),
+        DirectoryReach::Here => 0,
+        DirectoryReach::Repository => repository().unwrap_or(0),
+        DirectoryReach::Root => repository().unwrap_or(usize::MAX - 1),
     };
     let files = directory.ancestors().take(depth + 1).map(|directory| directory.join(file));
     files.filter(|path| path.exists()).collect()
@@ -247,12 +247,12 @@ fn settings_of(path: &Path) -> Result<Option<Value>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    parsed(Syntax::of(path), &text).map(Some)
+    parsed(SettingsSyntax::of(path), &text).map(Some)
 }
 
 /// How settings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(super) enum SettingsSyntax {
     /// JSON, in which some agents allow comments.
     Json,
     /// TOML.
@@ -263,7 +263,7 @@ pub(super) enum Syntax {
     Variables,
 }
 
-impl Syntax {
+impl SettingsSyntax {
     /// That of a file, by its name.
     pub(super) fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -276,16 +276,16 @@ impl Syntax {
 }
 
 /// The settings in a text.
-pub(super) fn parsed(syntax: Syntax, text: &str) -> Result<Value, String> {
+pub(super) fn parsed(syntax: SettingsSyntax, text: &str) -> Result<Value, String> {
     match syntax {
-        Syntax::Toml => toml::from_str(text).map_err(|error| error.message().to_owned()),
-        Syntax::Yaml => yaml::read(text),
-        Syntax::Json if text.trim().is_empty() => Ok(Value::Null),
-        Syntax::Json => {
+        SettingsSyntax::Toml => toml::from_str(text).map_err(|error| error.message().to_owned()),
+        SettingsSyntax::Yaml => yaml::read(text),
+        SettingsSyntax::Json if text.trim().is_empty() => Ok(Value::Null),
+        SettingsSyntax::Json => {
             let plain = || serde_json::from_str(&without_comments(text));
             serde_json::from_str(text).or_else(|_| plain()).map_err(|error| error.to_string())
         }
-        Syntax::Variables => Ok(of_variables(text)),
+        SettingsSyntax::Variables => Ok(of_variables(text)),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::agents::Agent;
 use super::configured::Surroundings;
-use super::words::Words;
+use super::words::ProgramWords;
 use crate::failure::Failure;
 
 /// How long an agent may go on after it was answered: some ask for more than one word.
@@ -41,7 +41,7 @@ pub struct Doctor {
 }
 
 /// What was seen of an agent.
-struct Seen {
+struct AgentTrial {
     /// How it ended.
     ended: String,
     /// What it said.
@@ -63,45 +63,45 @@ pub fn run(command: &Doctor) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
-    let seen = runtime.block_on(tried(command, &agent))?;
+    let trial = runtime.block_on(tried(command, &agent))?;
     runtime.shutdown_background();
-    if seen.answered == 0 {
+    if trial.answered == 0 {
         // What the agent says is usually the reason.
-        io::stderr().write_all(said(&agent, &seen).as_bytes())?;
-        return Err(unseen(&agent, &seen));
+        io::stderr().write_all(said(&agent, &trial).as_bytes())?;
+        return Err(unseen(&agent, &trial));
     }
-    if seen.lacks_key {
-        io::stderr().write_all(said(&agent, &seen).as_bytes())?;
-        return Err(keyless(&agent, &seen));
+    if trial.lacks_key {
+        io::stderr().write_all(said(&agent, &trial).as_bytes())?;
+        return Err(keyless(&agent, &trial));
     }
-    let mut text = format!("`{}` reaches the gateway ({})\n", agent.name, seen.ended);
-    for record in &seen.records {
+    let mut text = format!("`{}` reaches the gateway ({})\n", agent.name, trial.ended);
+    for record in &trial.records {
         let format = record.format.map_or("another format", |format| format.name());
         let model = if record.model.is_empty() { String::new() } else { format!(", model {}", record.model) };
         let why = record.passed.as_deref().map(|why| format!("; passed through, because {why}")).unwrap_or_default();
         text.push_str(&format!("  {format}{model}, status {}{why}\n", record.status));
     }
-    Ok(io::stdout().write_all((text + &said(&agent, &seen)).as_bytes())?)
+    Ok(io::stdout().write_all((text + &said(&agent, &trial)).as_bytes())?)
 }
 
 /// What the agent said.
-fn said(agent: &Agent, seen: &Seen) -> String {
-    match seen.words.is_empty() {
+fn said(agent: &Agent, trial: &AgentTrial) -> String {
+    match trial.words.is_empty() {
         true => format!("`{}` said nothing\n", agent.name),
-        false => format!("`{}` said:\n{}", agent.name, seen.words),
+        false => format!("`{}` said:\n{}", agent.name, trial.words),
     }
 }
 
 /// The route is proved, but nobody would answer on it.
-fn keyless(agent: &Agent, seen: &Seen) -> Failure {
-    let (name, ended) = (&agent.name, &seen.ended);
+fn keyless(agent: &Agent, trial: &AgentTrial) -> Failure {
+    let (name, ended) = (&agent.name, &trial.ended);
     let told = format!("`{name}` reaches the gateway, but without a key or a login, so its provider will refuse it");
     Failure::work(format!("{told} ({ended})")).hint(format!("log `{name}` in, or set its key, and try again"))
 }
 
 /// Why the route is not proved, with what to look at.
-fn unseen(agent: &Agent, seen: &Seen) -> Failure {
-    let Seen { ended, refused, records, .. } = seen;
+fn unseen(agent: &Agent, trial: &AgentTrial) -> Failure {
+    let AgentTrial { ended, refused, records, .. } = trial;
     let name = &agent.name;
     if *refused > 0 {
         let count = counted(*refused as usize, "request");
@@ -117,14 +117,14 @@ fn unseen(agent: &Agent, seen: &Seen) -> Failure {
             format!("the gateway saw {seen} of `{name}`, but none that a model answered ({ended})")
         }
     });
-    match (&agent.hint, seen.words.is_empty()) {
+    match (&agent.hint, trial.words.is_empty()) {
         (Some(hint), _) => failure.hint(hint.clone()),
         (None, false) => failure.hint(format!("what `{name}` said above may be the reason: is it logged in?")),
         (None, true) => failure.hint("look up how it is told the address of its provider, and pass that with --set"),
     }
 }
 
-async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
+async fn tried(command: &Doctor, agent: &Agent) -> Result<AgentTrial, Failure> {
     let here = env::current_dir().unwrap_or_default();
     let variable = |name: &str| env::var(name).ok();
     let around = Surroundings { variable: &variable, directory: &here, arguments: &command.arguments };
@@ -156,7 +156,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| agent.not_started(&error))?;
-    let words = Words::of(&mut child);
+    let words = ProgramWords::of(&mut child);
     let ended = ended(&mut child, &answerer, Duration::from_secs(command.seconds)).await?;
     let (words, refused) = (words.finish().await, gateway.refused());
     let key = gateway.url();
@@ -164,7 +164,7 @@ async fn tried(command: &Doctor, agent: &Agent) -> Result<Seen, Failure> {
     let words = words.replace(key, "(key)");
     // Another provider than the usual one may want none.
     let lacks_key = agent.is_known() && destination.upstreams == Upstreams::default() && !answerer.has_seen_key();
-    Ok(Seen { ended, words, answered: answerer.answered(), lacks_key, refused, records: gateway.stop().await })
+    Ok(AgentTrial { ended, words, answered: answerer.answered(), lacks_key, refused, records: gateway.stop().await })
 }
 
 /// Waits for an agent, for a limited time; some never end by themselves.

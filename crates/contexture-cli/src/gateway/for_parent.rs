@@ -32,11 +32,11 @@ const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_G
 /// A line of the output.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Line<'a> {
+enum ParentMessage<'a> {
     /// It accepts requests.
     Ready(Addresses<'a>),
     /// It has ended.
-    Ended(Ending<'a>),
+    Ended(FinalReport<'a>),
 }
 
 /// What the parent is told when the gateway is ready. All of it is secret.
@@ -60,7 +60,7 @@ struct Addresses<'a> {
 
 /// What the parent is told at the end.
 #[derive(Serialize)]
-struct Ending<'a> {
+struct FinalReport<'a> {
     receipt: &'a Receipt,
     /// What was saved, as a share of the bill without it.
     saved_share: f64,
@@ -86,7 +86,7 @@ pub(super) async fn serve(flags: &GatewayFlags, upstream: Option<&str>, base: Op
     let inspector = flags.inspector(&mut options).await?;
     ignore_terminal()?;
     let mut gateway = Gateway::start(LISTEN, options).await.map_err(cannot_start)?;
-    print(&Line::Ready(addresses(&gateway, inspector.as_ref())))?;
+    print(&ParentMessage::Ready(addresses(&gateway, inspector.as_ref())))?;
     tokio::select! {
         ended = gateway.wait() => return Ok(ended?),
         () = closed() => {}
@@ -97,7 +97,7 @@ pub(super) async fn serve(flags: &GatewayFlags, upstream: Option<&str>, base: Op
     let receipt = gateway.end().await;
     telemetry.finish().await;
     // A parent that was killed does not read it.
-    print(&Line::Ended(Ending { saved_share: receipt.saved_share(), receipt: &receipt, refused }))
+    print(&ParentMessage::Ended(FinalReport { saved_share: receipt.saved_share(), receipt: &receipt, refused }))
 }
 
 fn addresses<'a>(gateway: &'a Gateway, inspector: Option<&InspectServer>) -> Addresses<'a> {
@@ -141,7 +141,7 @@ fn base_directory(base: &Path) -> Result<Arc<str>, Failure> {
 }
 
 /// Prints one line, at once.
-fn print(line: &Line<'_>) -> Result<(), Failure> {
+fn print(line: &ParentMessage<'_>) -> Result<(), Failure> {
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
     let mut out = io::stdout().lock();

@@ -46,7 +46,7 @@ pub struct Inspect {
 }
 
 /// What is looked at.
-enum Subject {
+enum InspectSource {
     /// Recordings.
     Recordings(Vec<RecordingSource>),
     /// What the gateway kept.
@@ -60,26 +60,26 @@ enum Subject {
 /// # Errors
 /// There is nothing to show, or the address cannot be listened at.
 pub fn run(command: &Inspect) -> Result<(), Failure> {
-    let subject = Subject::of(&command.files)?;
+    let subject = InspectSource::of(&command.files)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(inspect(command, subject))?;
     runtime.shutdown_background();
     Ok(())
 }
 
-async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
+async fn inspect(command: &Inspect, subject: InspectSource) -> Result<(), Failure> {
     let about = About {
         version: env!("CARGO_PKG_VERSION"),
         name: name_of(&command.files),
         kind: subject.kind(),
-        is_live: matches!(subject, Subject::Recordings(_)),
+        is_live: matches!(subject, InspectSource::Recordings(_)),
         can_act: false,
-        can_forget: matches!(subject, Subject::Gateway(_)),
-        note: matches!(subject, Subject::Library(_)).then_some(library::NOT_KEPT.into()),
+        can_forget: matches!(subject, InspectSource::Gateway(_)),
+        note: matches!(subject, InspectSource::Library(_)).then_some(library::NOT_KEPT.into()),
     };
     let archive = match &subject {
-        Subject::Gateway(path) => kept(path)?,
-        Subject::Recordings(_) | Subject::Library(_) => Archive::temporary().map_err(unreadable)?,
+        InspectSource::Gateway(path) => open_archive(path)?,
+        InspectSource::Recordings(_) | InspectSource::Library(_) => Archive::temporary().map_err(unreadable)?,
     };
     let server = InspectServer::start(&command.listen, archive, about).await.map_err(cannot_start)?;
     let inspector = server.inspector().clone();
@@ -89,17 +89,17 @@ async fn inspect(command: &Inspect, subject: Subject) -> Result<(), Failure> {
     io::stdout().flush()?;
     let mut listing = None;
     match subject {
-        Subject::Gateway(path) => {
+        InspectSource::Gateway(path) => {
             inspector.on_forget(move |id| {
                 // What cannot be opened holds nothing of it.
                 let _ = open_store(&path).and_then(|store| store.forget(Some(id)));
             });
         }
-        Subject::Library(path) => {
+        InspectSource::Library(path) => {
             let store = SqliteStore::open(&path).map_err(|error| Failure::work(error.to_string()))?;
             library::read(&store, &inspector).await.map_err(|error| Failure::work(error.to_string()))?;
         }
-        Subject::Recordings(sources) => {
+        InspectSource::Recordings(sources) => {
             let budget = command.budget;
             listing = Some(tokio::task::spawn_blocking(move || list(sources, budget, &inspector)));
         }
@@ -224,22 +224,22 @@ impl RecordingStart {
     }
 }
 
-impl Subject {
+impl InspectSource {
     fn of(files: &[PathBuf]) -> Result<Self, Failure> {
         match files {
-            [] => Ok(Subject::Gateway(store_path()?)),
+            [] => Ok(InspectSource::Gateway(store_path()?)),
             [file] if is_sqlite(file) => match is_store(file) {
-                true => Ok(Subject::Gateway(file.clone())),
-                false => Ok(Subject::Library(file.clone())),
+                true => Ok(InspectSource::Gateway(file.clone())),
+                false => Ok(InspectSource::Library(file.clone())),
             },
-            files => Ok(Subject::Recordings(source::find(files)?)),
+            files => Ok(InspectSource::Recordings(source::find(files)?)),
         }
     }
 
     fn kind(&self) -> &'static str {
         match self {
-            Subject::Recordings(_) => "recordings",
-            Subject::Gateway(_) | Subject::Library(_) => "store",
+            InspectSource::Recordings(_) => "recordings",
+            InspectSource::Gateway(_) | InspectSource::Library(_) => "store",
         }
     }
 }
@@ -250,7 +250,7 @@ fn is_sqlite(path: &Path) -> bool {
 }
 
 /// The archive beside a store; if there is none, one with what the receipts say.
-fn kept(store: &Path) -> Result<Archive, Failure> {
+fn open_archive(store: &Path) -> Result<Archive, Failure> {
     let path = store.with_file_name(ARCHIVE_NAME);
     if path.exists() {
         return Archive::open(&path).map_err(unreadable);

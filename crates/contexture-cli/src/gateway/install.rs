@@ -15,16 +15,16 @@ use clap::Args;
 use contexture_gateway::{AccessKey, Upstreams};
 use serde_json::{Value, json};
 
-use super::agents::{Agent, Install as InstallRow};
-use super::configured::{Surroundings, Syntax, path_of};
+use super::agents::{Agent, AgentInstall as InstallRow};
+use super::configured::{SettingsSyntax, Surroundings, path_of};
 use super::flags;
 use crate::config::{ConfigFlags, OfGateway};
 use crate::environment;
 use crate::failure::Failure;
 use crate::settings;
 use contexture_terminal::harmless::written_out;
-use edit::Setting;
-use record::{ChangedFile, ChangedSetting, Record, write_private, write_with_mode};
+use edit::AgentSetting;
+use record::{ChangedFile, ChangedSetting, InstallRecord, write_private, write_with_mode};
 use service::{Service, shell_quoted};
 
 /// The first port that is tried.
@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// which the system starts at login. What would be written is shown first, and a copy of the agent's settings is kept.
 /// `contexture uninstall` undoes it.
 #[derive(Args)]
-pub struct Install {
+pub struct InstallCommand {
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -73,11 +73,11 @@ pub struct Uninstall {
 ///
 /// # Errors
 /// The agent's settings cannot be changed, the user does not want it, or something cannot be written.
-pub fn install(command: &Install) -> Result<(), Failure> {
+pub fn install(command: &InstallCommand) -> Result<(), Failure> {
     let agent = Agent::named(&command.agent);
     let row = agent.installed_by()?;
     let service = Service::new(&agent.name, environment::variable)?;
-    if let Some(record) = Record::of(&agent.name)? {
+    if let Some(record) = InstallRecord::of(&agent.name)? {
         let mut told = format!("`{}` is installed already, with its gateway at {}\n", agent.name, record.address);
         told.push_str(&started(&agent, &service, &record.address));
         return Ok(io::stdout().write_all(told.as_bytes())?);
@@ -91,7 +91,7 @@ pub fn install(command: &Install) -> Result<(), Failure> {
     let changed = changed(&agent, row, &around, &address, &key)?;
     let files = service.files()?;
     let paths = files.iter().map(|(path, _)| path.clone()).collect();
-    let record = Record::new(&agent.name, address, upstreams, changed, paths);
+    let record = InstallRecord::new(&agent.name, address, upstreams, changed, paths);
     let shown = plan(&agent, &record, &files)?.replace(key.secret(), "(key)");
     io::stdout().write_all(shown.as_bytes())?;
     if !command.yes && !is_wanted()? {
@@ -111,9 +111,9 @@ pub fn install(command: &Install) -> Result<(), Failure> {
 /// # Errors
 /// The agent is not installed, or its settings cannot be read any more.
 pub fn uninstall(command: &Uninstall) -> Result<(), Failure> {
-    let Some(record) = Record::of(&command.agent)? else {
+    let Some(record) = InstallRecord::of(&command.agent)? else {
         let failure = Failure::work(format!("`{}` is not installed", command.agent));
-        let names: Vec<String> = Record::all().into_iter().map(|record| record.agent).collect();
+        let names: Vec<String> = InstallRecord::all().into_iter().map(|record| record.agent).collect();
         return Err(failure.hint(match names.is_empty() {
             true => "no agent is; `contexture install AGENT` installs one".to_owned(),
             false => format!("installed are {}", names.join(", ")),
@@ -141,7 +141,7 @@ fn destination(
 
 /// A free port, or the one that was asked for.
 fn port(asked: Option<u16>) -> Result<u16, Failure> {
-    let taken: Vec<String> = Record::all().into_iter().map(|record| record.address).collect();
+    let taken: Vec<String> = InstallRecord::all().into_iter().map(|record| record.address).collect();
     let is_free = |port: u16| {
         let address = format!("127.0.0.1:{port}");
         !taken.contains(&address) && TcpListener::bind(&address).is_ok()
@@ -177,11 +177,11 @@ fn changed(
     };
     let mut after = before.clone().unwrap_or_default();
     let mut set = Vec::new();
-    let syntax = Syntax::of(&path);
+    let syntax = SettingsSyntax::of(&path);
     let fail = |why: String| unchanged(&path, &why);
     let settings = edit::read(syntax, &after).map_err(fail)?;
     for (name, value) in row.wanted(|name| edit::found(&settings, &parts(name)).is_some()) {
-        let setting = Setting { key: parts(name), value: fill(value) };
+        let setting = AgentSetting { key: parts(name), value: fill(value) };
         let old = edit::found(&settings, &setting.key).and_then(|value| value.as_str()).map(str::to_owned);
         after = edit::with(syntax, &after, &setting).map_err(fail)?;
         set.push(ChangedSetting { key: setting.key, value: setting.value, before: old });
@@ -221,7 +221,7 @@ fn text_of(path: &Path) -> Result<(Option<String>, u32), Failure> {
 }
 
 /// What will be written, for a person to decide by.
-fn plan(agent: &Agent, record: &Record, files: &[(PathBuf, String)]) -> Result<String, Failure> {
+fn plan(agent: &Agent, record: &InstallRecord, files: &[(PathBuf, String)]) -> Result<String, Failure> {
     let ChangedFile { path, set, was_there, .. } = &record.settings;
     let kept = if *was_there { "will be changed; a copy is kept" } else { "will be made" };
     let mut told = format!(
@@ -262,7 +262,7 @@ fn is_wanted() -> Result<bool, Failure> {
 }
 
 /// Writes everything; the agent's settings last, since they need the rest.
-fn write(record: &Record, service: &Service, key: &AccessKey) -> Result<(), Failure> {
+fn write(record: &InstallRecord, service: &Service, key: &AccessKey) -> Result<(), Failure> {
     let settings = &record.settings;
     if settings.was_there {
         let bytes = fs::read(&settings.path).map_err(|error| unchanged(&settings.path, &error.to_string()))?;
@@ -306,7 +306,7 @@ fn is_up(address: &str) -> bool {
 }
 
 /// Undoes what was installed; the agent's settings first, since they need the rest.
-fn undo(record: &Record, service: &Service) -> Result<String, Failure> {
+fn undo(record: &InstallRecord, service: &Service) -> Result<String, Failure> {
     let settings = &record.settings;
     let shown = settings.path.display();
     let now = match fs::read(&settings.path) {
@@ -347,7 +347,7 @@ fn undo(record: &Record, service: &Service) -> Result<String, Failure> {
 }
 
 /// Settings that were changed since, without what was installed, or with what was there before it.
-fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
+fn without_ours(record: &InstallRecord, now: Vec<u8>) -> Result<String, Failure> {
     let settings = &record.settings;
     let fail = |why: String| {
         let failure = Failure::work(format!(
@@ -358,7 +358,7 @@ fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
         failure.hint(format!("correct it, or remove what leads to {} yourself, and try again", record.address))
     };
     let mut text = String::from_utf8(now).map_err(|_| fail("it is no text".to_owned()))?;
-    let syntax = Syntax::of(&settings.path);
+    let syntax = SettingsSyntax::of(&settings.path);
     let earlier = fs::read_to_string(record.copy()?).ok().and_then(|text| edit::read(syntax, &text).ok());
     for ChangedSetting { key, value, before } in &settings.set {
         let found = edit::read(syntax, &text).map_err(fail)?;
@@ -367,7 +367,7 @@ fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
             continue;
         }
         text = match before {
-            Some(before) => edit::with(syntax, &text, &Setting { key: key.clone(), value: before.clone() }),
+            Some(before) => edit::with(syntax, &text, &AgentSetting { key: key.clone(), value: before.clone() }),
             None => without_made(syntax, &text, key, earlier.as_ref()),
         }
         .map_err(fail)?;
@@ -377,7 +377,7 @@ fn without_ours(record: &Record, now: Vec<u8>) -> Result<String, Failure> {
 
 /// A text without a setting, and without the tables that were made for it, unless they hold something else by now: an
 /// agent may refuse an empty one.
-fn without_made(syntax: Syntax, text: &str, key: &[String], earlier: Option<&Value>) -> Result<String, String> {
+fn without_made(syntax: SettingsSyntax, text: &str, key: &[String], earlier: Option<&Value>) -> Result<String, String> {
     let text = edit::without(syntax, text, key)?;
     let Some((_, table @ [_, ..])) = key.split_last() else { return Ok(text) };
     let is_empty = edit::found(&edit::read(syntax, &text)?, table).is_some_and(|found| *found == json!({}));

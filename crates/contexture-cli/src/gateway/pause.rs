@@ -6,7 +6,7 @@ use clap::Args;
 use contexture_gateway::remote::{GatewayStatus, set_paused};
 
 use super::place::StoreFlag;
-use super::running::{self, Running};
+use super::running::{self, LocalGateway};
 use crate::failure::Failure;
 
 /// Pause a running gateway: requests pass through it as they come
@@ -60,7 +60,7 @@ fn set(which: &Which, is_paused: bool) -> Result<(), Failure> {
     let (running, _) = runtime.block_on(running::all(&which.store))?;
     let mut told = String::new();
     for gateway in meant(which, &running)? {
-        let Running { address, token, status, .. } = gateway;
+        let LocalGateway { address, token, status, .. } = gateway;
         let Some(now) = runtime.block_on(set_paused(address, token, is_paused)) else {
             let failure = Failure::work(format!("the gateway at {address} cannot be paused"));
             return Err(failure.hint("it may be of another version, or have ended just now: `contexture status`"));
@@ -71,7 +71,7 @@ fn set(which: &Which, is_paused: bool) -> Result<(), Failure> {
 }
 
 /// The gateways that are meant, of those that run.
-fn meant<'a>(which: &Which, running: &'a [Running]) -> Result<Vec<&'a Running>, Failure> {
+fn meant<'a>(which: &Which, running: &'a [LocalGateway]) -> Result<Vec<&'a LocalGateway>, Failure> {
     if running.is_empty() {
         return Err(Failure::work("no gateway runs").hint("`contexture run claude` starts one"));
     }

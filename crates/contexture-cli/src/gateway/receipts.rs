@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::compared;
 use super::place::StoreFlag;
-use super::print::{self, Extent};
+use super::print::{self, ReceiptExtent};
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
@@ -116,7 +116,7 @@ pub fn run(command: &Receipts) -> Result<(), Failure> {
         let comparison = compare(&conversation_sums(&records));
         match command.json {
             true => serde_json::to_string_pretty(&comparison)? + "\n",
-            false => compared::told(&comparison),
+            false => compared::comparison_text(&comparison),
         }
     } else {
         let groups = grouped(command.by, &records);
@@ -129,7 +129,7 @@ pub fn run(command: &Receipts) -> Result<(), Failure> {
             false if groups.is_empty() => {
                 "no request was seen yet; `contexture run claude` lets some pass\n".to_owned()
             }
-            false => told(command, &groups, &Receipt::of(&records)),
+            false => receipts_text(command, &groups, &Receipt::of(&records)),
         }
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
@@ -158,12 +158,12 @@ fn name_of(by: By, record: &RequestRecord) -> String {
 }
 
 /// All lines, and what they come to.
-fn told(command: &Receipts, groups: &[ReceiptGroup], all: &Receipt) -> String {
+fn receipts_text(command: &Receipts, groups: &[ReceiptGroup], all: &Receipt) -> String {
     let screen = Screen::of_output();
     let (table, extent) = match command.details {
-        true => (detailed(command.by, groups), Extent::Details),
-        false if command.by == By::Conversation => (conversations(groups, screen), Extent::Line),
-        false => (listed(command.by, groups), Extent::Line),
+        true => (detailed(command.by, groups), ReceiptExtent::Details),
+        false if command.by == By::Conversation => (conversations(groups, screen), ReceiptExtent::Line),
+        false => (listed(command.by, groups), ReceiptExtent::Line),
     };
     // What is piped somewhere is read by programs, for which a line is a line.
     let table = if io::stdout().is_terminal() || command.details { table.fit(screen) } else { table.render() };

@@ -14,7 +14,7 @@ use super::agents::{self, Agent, Pointed};
 use super::configured::Surroundings;
 use super::flags::{self, GatewayFlags, web_address};
 use super::install::record::behind_installed;
-use super::print::{self, Extent};
+use super::print::{self, ReceiptExtent};
 use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
 use super::telemetry;
@@ -29,7 +29,7 @@ use contexture_terminal::screen::Screen;
 /// gateway's own; no file of the agent is changed.
 #[derive(Args)]
 #[command(after_long_help = known_agents())]
-pub struct Run {
+pub struct RunCommand {
     #[command(flatten)]
     flags: GatewayFlags,
     /// A variable for the agent, `{url}` in it being the gateway's address; can be given several times
@@ -53,14 +53,14 @@ pub struct Run {
 ///
 /// # Errors
 /// The agent is not there, or the gateway cannot start.
-pub fn run(command: &Run) -> Result<(), Failure> {
+pub fn run(command: &RunCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(run_agent(command))?;
     runtime.shutdown_background();
     std::process::exit(exit_code(status));
 }
 
-async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
+async fn run_agent(command: &RunCommand) -> Result<ExitStatus, Failure> {
     let agent = Agent::named(&command.agent).with(&command.set)?;
     agent.check_pointed()?;
     let config = command.flags.config(crate::settings::Command::Run)?;
@@ -102,7 +102,7 @@ async fn run_agent(command: &Run) -> Result<ExitStatus, Failure> {
     let receipt = gateway.end().await;
     telemetry.finish().await;
     let status = status?;
-    let (extent, screen) = (Extent::with(command.details), Screen::of_prose_errors());
+    let (extent, screen) = (ReceiptExtent::with(command.details), Screen::of_prose_errors());
     let mut told = format!("\n{}", print::receipt(&receipt, command.flags.observe, extent, screen));
     if command.flags.inspect && !command.flags.no_store {
         told.push_str("  `contexture inspect` shows it again\n");

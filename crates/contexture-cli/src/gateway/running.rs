@@ -19,7 +19,7 @@ const MOST_ABOVE: usize = 64;
 
 /// What a gateway notes of itself while it runs. Only its user can read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Note {
+struct RunningNote {
     address: String,
     token: String,
     pid: u32,
@@ -35,7 +35,7 @@ impl KeptNote {
     /// Notes a gateway. If that fails, only `status` does not find it.
     pub(super) fn write(gateway: &Gateway, what: &str) -> Option<Self> {
         let directory = directory()?;
-        let note = Note {
+        let note = RunningNote {
             address: gateway.address().to_string(),
             token: gateway.token().to_owned(),
             pid: std::process::id(),
@@ -82,7 +82,7 @@ fn remove(path: &Path) {
 }
 
 /// A gateway of this machine that runs.
-pub(super) struct Running {
+pub(super) struct LocalGateway {
     pub(super) address: String,
     pub(super) token: String,
     pub(super) pid: u32,
@@ -101,7 +101,7 @@ pub(super) struct Elsewhere {
 ///
 /// # Errors
 /// The store cannot be read.
-pub(super) async fn all(flag: &StoreFlag) -> Result<(Vec<Running>, Vec<Elsewhere>), Failure> {
+pub(super) async fn all(flag: &StoreFlag) -> Result<(Vec<LocalGateway>, Vec<Elsewhere>), Failure> {
     let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
     let fail = |error: StoreError| Failure::work(error.to_string());
     if let Some(store) = flag.existing()? {
@@ -112,7 +112,7 @@ pub(super) async fn all(flag: &StoreFlag) -> Result<(Vec<Running>, Vec<Elsewhere
                 continue;
             }
             match status_of(&gateway.address, &gateway.token).await {
-                Some(status) => here.push(Running {
+                Some(status) => here.push(LocalGateway {
                     address: gateway.address,
                     token: gateway.token,
                     pid: gateway.pid,
@@ -124,13 +124,13 @@ pub(super) async fn all(flag: &StoreFlag) -> Result<(Vec<Running>, Vec<Elsewhere
             }
         }
     }
-    for (path, Note { address, token, pid, what }) in notes() {
+    for (path, RunningNote { address, token, pid, what }) in notes() {
         if let Some(known) = here.iter_mut().find(|known| known.address == address && known.token == token) {
             known.what = what;
             continue;
         }
         match status_of(&address, &token).await {
-            Some(status) => here.push(Running { address, token, pid, what, status }),
+            Some(status) => here.push(LocalGateway { address, token, pid, what, status }),
             None => remove(&path),
         }
     }
@@ -138,13 +138,13 @@ pub(super) async fn all(flag: &StoreFlag) -> Result<(Vec<Running>, Vec<Elsewhere
 }
 
 /// The notes that can be read, oldest first.
-fn notes() -> Vec<(PathBuf, Note)> {
+fn notes() -> Vec<(PathBuf, RunningNote)> {
     let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
     let mut found = Vec::new();
     for entry in entries.into_iter().flatten().flatten() {
         let written = entry.metadata().and_then(|found| found.modified()).ok();
         let text = fs::read(entry.path()).unwrap_or_default();
-        if let Ok(note) = serde_json::from_slice::<Note>(&text) {
+        if let Ok(note) = serde_json::from_slice::<RunningNote>(&text) {
             found.push((written, entry.path(), note));
         }
     }
@@ -154,7 +154,7 @@ fn notes() -> Vec<(PathBuf, Note)> {
 
 /// The gateway of whoever asks: the one with an address that was named, the one that a variable names, or the one that
 /// runs the program from which this one was started.
-pub(super) fn own<'a>(running: &'a [Running], named: Option<&str>) -> Option<&'a Running> {
+pub(super) fn own<'a>(running: &'a [LocalGateway], named: Option<&str>) -> Option<&'a LocalGateway> {
     let at = |address: &str| running.iter().find(|gateway| gateway.address == address);
     if let Some(address) = named {
         return at(address);
@@ -164,7 +164,7 @@ pub(super) fn own<'a>(running: &'a [Running], named: Option<&str>) -> Option<&'a
     }
     let values: Vec<String> =
         environment::variables().into_iter().filter_map(|(_, value)| value.into_string().ok()).collect();
-    let is_named = |gateway: &&Running| {
+    let is_named = |gateway: &&LocalGateway| {
         let start = format!("http://{}/", gateway.address);
         values.iter().any(|value| value.contains(&start))
     };
@@ -174,7 +174,7 @@ pub(super) fn own<'a>(running: &'a [Running], named: Option<&str>) -> Option<&'a
 }
 
 /// The gateway that `contexture run` has told its agent of.
-pub(super) fn of_variable(running: &[Running]) -> Option<&Running> {
+pub(super) fn of_variable(running: &[LocalGateway]) -> Option<&LocalGateway> {
     let address = environment::variable(GATEWAY_VARIABLE)?;
     running.iter().find(|gateway| gateway.address == address)
 }

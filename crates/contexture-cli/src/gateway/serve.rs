@@ -11,9 +11,9 @@ use contexture_inspect::InspectServer;
 
 use super::flags::{self, GatewayFlags, web_address};
 use super::for_parent;
-use super::install::record::Record;
+use super::install::record::InstallRecord;
 use super::keys::KeptKeys;
-use super::print::{self, Extent};
+use super::print::{self, ReceiptExtent};
 use super::running::KeptNote;
 use super::start::{cannot_start, warn_of_others};
 use super::stopping::StopSignals;
@@ -86,7 +86,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
         None => command.upstream.as_deref().map_or_else(|| flags::upstreams(&config), Upstreams::one),
     };
     let telemetry = telemetry::start()?;
-    let own_keys = installed.as_ref().map(Record::keys).transpose()?;
+    let own_keys = installed.as_ref().map(InstallRecord::keys).transpose()?;
     let kept = KeptKeys::read(own_keys.as_deref().or(command.keys.as_deref()))?;
     let options = command.flags.options(&config, upstreams)?;
     let memory = command.flags.remembering(&config, None)?;
@@ -105,8 +105,8 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     let told = match &installed {
         // A service's output is kept, and keys are no matter for it.
         Some(record) => format!("the gateway of `{}` listens on http://{}\n", record.agent, gateway.address()),
-        None if command.quiet => told_in_public(&gateway, &kept),
-        None => told(&gateway, &kept, inspector.as_ref()),
+        None if command.quiet => public_text(&gateway, &kept),
+        None => setup_text(&gateway, &kept, inspector.as_ref()),
     };
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
@@ -127,19 +127,19 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     };
     let receipt = gateway.end_after(patience).await;
     telemetry.finish().await;
-    let (extent, screen) = (Extent::with(command.details), Screen::of_prose_errors());
+    let (extent, screen) = (ReceiptExtent::with(command.details), Screen::of_prose_errors());
     let _ = write!(io::stderr(), "\n{}", print::receipt(&receipt, command.flags.observe, extent, screen));
     Ok(())
 }
 
 /// What was installed for an agent.
-fn installed(agent: &str) -> Result<Record, Failure> {
+fn installed(agent: &str) -> Result<InstallRecord, Failure> {
     let missing = || Failure::work(format!("`{agent}` is not installed")).hint(format!("`contexture install {agent}`"));
-    Record::of(agent)?.ok_or_else(missing)
+    InstallRecord::of(agent)?.ok_or_else(missing)
 }
 
 /// What the user is told to set.
-fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -> String {
+fn setup_text(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -> String {
     let mut told = format!("listening on http://{}\n", gateway.address());
     for key in &kept.keys {
         let url = gateway.url_for(key);
@@ -167,6 +167,6 @@ fn told(gateway: &Gateway, kept: &KeptKeys, inspector: Option<&InspectServer>) -
 }
 
 /// What may be read by those who read the log.
-fn told_in_public(gateway: &Gateway, kept: &KeptKeys) -> String {
+fn public_text(gateway: &Gateway, kept: &KeptKeys) -> String {
     format!("listening on http://{}\nthe keys are in {}\n", gateway.address(), kept.path.display())
 }

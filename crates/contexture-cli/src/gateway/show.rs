@@ -28,7 +28,7 @@ pub struct ShowCommand {
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct ShowSelection {
     id: String,
     from_line: usize,
 }
@@ -38,7 +38,7 @@ struct Asked {
 /// # Errors
 /// Nothing of that name is kept.
 pub fn run(command: &ShowCommand) -> Result<(), Failure> {
-    let asked = asked(&command.id.join(" "), command.from_line);
+    let asked = selection_of(&command.id.join(" "), command.from_line);
     let unknown = || {
         Failure::work(format!("nothing is kept under `{}`", asked.id))
             .hint("`contexture receipts` names conversations; shortened outputs name their hash")
@@ -60,9 +60,9 @@ pub fn run(command: &ShowCommand) -> Result<(), Failure> {
 
 /// What is asked for: an id, or a hash and a line as they are written where an output was shortened. A shell may have
 /// taken quotes and braces off.
-fn asked(text: &str, from_line: Option<usize>) -> Asked {
+fn selection_of(text: &str, from_line: Option<usize>) -> ShowSelection {
     let plain: String = text.chars().filter(|sign| !"{}\"'".contains(*sign)).collect();
-    let mut asked = Asked { id: plain.trim().to_owned(), from_line: from_line.unwrap_or(1).max(1) };
+    let mut asked = ShowSelection { id: plain.trim().to_owned(), from_line: from_line.unwrap_or(1).max(1) };
     for part in plain.split([',', ' ']) {
         match part.split_once(':') {
             Some(("hash", hash)) => asked.id = hash.to_owned(),
@@ -100,14 +100,14 @@ fn decisions(store: &dyn Store, name: &str) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, asked};
+    use super::{ShowSelection, selection_of};
 
     #[test]
     fn what_is_written_where_an_output_was_shortened_is_understood() {
-        let expected = Asked { id: "0123456789ab".to_owned(), from_line: 12 };
-        assert_eq!(asked(r#"{"hash":"0123456789ab","from_line":12}"#, None), expected);
-        assert_eq!(asked("hash:0123456789ab from_line:12", None), expected);
-        assert_eq!(asked("0123456789ab", Some(12)), expected);
-        assert_eq!(asked("0123456789ab", None), Asked { from_line: 1, ..expected });
+        let expected = ShowSelection { id: "0123456789ab".to_owned(), from_line: 12 };
+        assert_eq!(selection_of(r#"{"hash":"0123456789ab","from_line":12}"#, None), expected);
+        assert_eq!(selection_of("hash:0123456789ab from_line:12", None), expected);
+        assert_eq!(selection_of("0123456789ab", Some(12)), expected);
+        assert_eq!(selection_of("0123456789ab", None), ShowSelection { from_line: 1, ..expected });
     }
 }

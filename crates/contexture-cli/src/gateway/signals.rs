@@ -22,7 +22,7 @@ pub(super) struct Signals {
 /// A signal to pass on to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(unix), allow(dead_code))]
-pub(super) enum Signal {
+pub(super) enum ProcessSignal {
     /// Only Ctrl-C reaches the agent by itself: the terminal sends it to every program in it.
     Interrupt,
     /// It is asked to end.
@@ -54,13 +54,13 @@ impl Signals {
     }
 
     /// Waits for the next signal. Only Unix has them; elsewhere this never returns.
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(super) async fn next(&mut self) -> ProcessSignal {
         #[cfg(unix)]
         {
             tokio::select! {
-                _ = self.interrupt.recv() => Signal::Interrupt,
-                _ = self.terminate.recv() => Signal::Terminate,
-                _ = self.hang_up.recv() => Signal::HangUp,
+                _ = self.interrupt.recv() => ProcessSignal::Interrupt,
+                _ = self.terminate.recv() => ProcessSignal::Terminate,
+                _ = self.hang_up.recv() => ProcessSignal::HangUp,
             }
         }
         #[cfg(not(unix))]
@@ -68,19 +68,19 @@ impl Signals {
     }
 }
 
-impl Signal {
+impl ProcessSignal {
     /// Passes it on to an agent. One that has ended already is left alone.
     #[cfg(unix)]
     pub(super) fn pass_on(self, agent: &Child) {
         use rustix::process::{Pid, kill_process};
         // With a terminal, Ctrl-C reaches the agent too; twice could mean something else to it.
-        if self == Signal::Interrupt && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        if self == ProcessSignal::Interrupt && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
             return;
         }
         let signal = match self {
-            Signal::Interrupt => rustix::process::Signal::INT,
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::HangUp => rustix::process::Signal::HUP,
+            ProcessSignal::Interrupt => rustix::process::Signal::INT,
+            ProcessSignal::Terminate => rustix::process::Signal::TERM,
+            ProcessSignal::HangUp => rustix::process::Signal::HUP,
         };
         let pid = agent.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {

@@ -8,7 +8,7 @@ use contexture_inspect::running_inspector;
 use serde_json::json;
 
 use super::place::StoreFlag;
-use super::running::{self, Elsewhere, Running};
+use super::running::{self, Elsewhere, LocalGateway};
 use crate::failure::Failure;
 use contexture_gateway::account::told::{less_or_more, used};
 use contexture_text::numbers::{counted, thousands};
@@ -67,7 +67,7 @@ fn linked(url: &str) -> String {
     format!(" \u{1b}]8;;{url}\u{1b}\\inspect\u{1b}]8;;\u{1b}\\")
 }
 
-fn written_as_json(running: &[Running], elsewhere: &[Elsewhere]) -> Result<String, Failure> {
+fn written_as_json(running: &[LocalGateway], elsewhere: &[Elsewhere]) -> Result<String, Failure> {
     let here = running.iter().map(|gateway| {
         let status = &gateway.status;
         json!({
@@ -79,7 +79,7 @@ fn written_as_json(running: &[Running], elsewhere: &[Elsewhere]) -> Result<Strin
     Ok(serde_json::to_string_pretty(&here.chain(there).collect::<Vec<_>>())? + "\n")
 }
 
-fn listed(running: &[Running], elsewhere: &[Elsewhere]) -> String {
+fn listed(running: &[LocalGateway], elsewhere: &[Elsewhere]) -> String {
     if running.is_empty() && elsewhere.is_empty() {
         return "no gateway runs; `contexture run claude` starts one\n".to_owned();
     }
@@ -92,7 +92,7 @@ fn listed(running: &[Running], elsewhere: &[Elsewhere]) -> String {
 }
 
 /// A gateway in one line.
-fn line(gateway: &Running) -> String {
+fn line(gateway: &LocalGateway) -> String {
     let paused = if gateway.status.is_paused { "paused: " } else { "" };
     format!("{paused}{}", of_receipt(&gateway.status.receipt))
 }

@@ -22,12 +22,12 @@ const MOST_IN_LINE: usize = 300;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What a program says on both of its outputs.
-pub(super) struct Words {
+pub(super) struct ProgramWords {
     heard: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
 }
 
-impl Words {
+impl ProgramWords {
     /// Reads what a program says from now on, if its outputs are pipes.
     pub(super) fn of(child: &mut Child) -> Self {
         let heard = Arc::new(Mutex::default());

@@ -21,8 +21,8 @@ use tokio::task::JoinHandle;
 
 use super::Server;
 use super::protocol::{
-    Era, HANDSHAKE, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Message, NO_SUCH_METHOD, PARSE_ERROR, Refusal,
-    Request, STATELESS, UNSUPPORTED_VERSION, wants_progress,
+    ClientMessage, ClientRequest, Era, HANDSHAKE, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, NO_SUCH_METHOD,
+    PARSE_ERROR, ProtocolError, STATELESS, UNSUPPORTED_VERSION, wants_progress,
 };
 use super::stdio::MAX_LINE_BYTES;
 use crate::environment::variable;
@@ -40,7 +40,7 @@ const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
 /// What requests are judged by and answered from.
-struct Door {
+struct HttpDoor {
     server: Arc<Server>,
     address: SocketAddr,
     token: AccessKey,
@@ -69,7 +69,7 @@ pub(super) async fn serve(server: Arc<Server>, address: &str, token_env: Option<
     if !address.ip().is_loopback() {
         eprintln!("warning: the token and everything else can be read on the way; put a server with TLS before it");
     }
-    let door = Arc::new(Door { server, address, token, requests: Semaphore::new(MAX_REQUESTS) });
+    let door = Arc::new(HttpDoor { server, address, token, requests: Semaphore::new(MAX_REQUESTS) });
     let app = axum::Router::new().fallback(handle).with_state(door);
     let (_stop, stopped) = watch::channel(());
     Ok(serve_connections(listener, app, HEADER_TIME, stopped).await?)
@@ -82,7 +82,7 @@ fn token(variable_name: Option<&str>) -> Result<AccessKey, Failure> {
     AccessKey::new("mcp", secret.trim()).map_err(|error| Failure::usage(format!("the token in `{name}`: {error}")))
 }
 
-async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response<Body> {
+async fn handle(State(door): State<Arc<HttpDoor>>, request: HttpRequest) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let permit = match door.refused(&parts) {
         Some(response) => Err(response),
@@ -104,7 +104,7 @@ async fn handle(State(door): State<Arc<Door>>, request: HttpRequest) -> Response
     }
 }
 
-impl Door {
+impl HttpDoor {
     /// The response to a request that is refused for its head.
     fn refused(&self, parts: &Parts) -> Option<Response<Body>> {
         let headers = &parts.headers;
@@ -131,14 +131,14 @@ impl Door {
     }
 
     async fn answer(&self, headers: &HeaderMap, body: &Bytes) -> Response<Body> {
-        let request = match Message::read(body) {
-            Message::Request(request) => request,
-            Message::Refused(response) => return told(&response),
+        let request = match ClientMessage::read(body) {
+            ClientMessage::Request(request) => request,
+            ClientMessage::Refused(response) => return response_to(&response),
             // Nothing is remembered between requests, so there is nothing that a notification could change.
-            Message::Cancelled(_) | Message::Other => return accepted(),
+            ClientMessage::Cancelled(_) | ClientMessage::Other => return accepted(),
         };
         if let Err(refusal) = check_headers(headers, &request) {
-            return told(&refusal.response(&request.id));
+            return response_to(&refusal.response(&request.id));
         }
         let takes_events = text_of(headers, "accept").is_some_and(|accept| accept.contains("text/event-stream"));
         match takes_events && wants_progress(&request) {
@@ -146,7 +146,7 @@ impl Door {
             false => {
                 let response = self.server.response(&request, &|_| {}).await;
                 match Era::version_in(&request) {
-                    Some(_) => told(&response),
+                    Some(_) => response_to(&response),
                     // Clients of these revisions take another status for a failure of the connection.
                     None => with_json(StatusCode::OK, &response),
                 }
@@ -155,7 +155,7 @@ impl Door {
     }
 
     /// The response as a stream of events, with what is told before it.
-    fn stream(&self, request: Request) -> Response<Body> {
+    fn stream(&self, request: ClientRequest) -> Response<Body> {
         let server = self.server.clone();
         let (sender, events) = mpsc::unbounded_channel();
         let work = tokio::spawn(async move {
@@ -190,18 +190,18 @@ impl Drop for Working {
 }
 
 /// Whether the headers say the same as the body, which those on the way believe.
-fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Refusal> {
-    let mismatch = |name: &str| Refusal::new(HEADER_MISMATCH, format!("the header `{name}` and the body differ"));
+fn check_headers(headers: &HeaderMap, request: &ClientRequest) -> Result<(), ProtocolError> {
+    let mismatch = |name: &str| ProtocolError::new(HEADER_MISMATCH, format!("the header `{name}` and the body differ"));
     for name in [VERSION_HEADER, METHOD_HEADER, NAME_HEADER] {
         if headers.get_all(name).iter().count() > 1 {
-            return Err(Refusal::new(HEADER_MISMATCH, format!("the header `{name}` is there more than once")));
+            return Err(ProtocolError::new(HEADER_MISMATCH, format!("the header `{name}` is there more than once")));
         }
     }
     let version = text_of(headers, VERSION_HEADER);
     let said = Era::version_in(request).filter(|_| request.method != "initialize");
     if said.is_none() && version != Some(STATELESS) {
         return match version {
-            Some(version) if !HANDSHAKE.contains(&version) => Err(Refusal::of_version(version)),
+            Some(version) if !HANDSHAKE.contains(&version) => Err(ProtocolError::of_version(version)),
             _ => Ok(()),
         };
     }
@@ -224,7 +224,7 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// A response of the protocol, with the status that fits it.
-fn told(message: &Value) -> Response<Body> {
+fn response_to(message: &Value) -> Response<Body> {
     let status = match message["error"]["code"].as_i64() {
         Some(NO_SUCH_METHOD) => StatusCode::NOT_FOUND,
         Some(PARSE_ERROR | INVALID_REQUEST | INVALID_PARAMS | HEADER_MISMATCH | UNSUPPORTED_VERSION) => {

@@ -31,13 +31,13 @@ pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// An error of the protocol.
 #[derive(Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct ProtocolError {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
-impl Refusal {
+impl ProtocolError {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -61,7 +61,7 @@ impl Refusal {
 
 /// A request that waits for its response.
 #[derive(Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct ClientRequest {
     pub(super) id: Value,
     pub(super) method: String,
     pub(super) params: Value,
@@ -69,8 +69,8 @@ pub(super) struct Request {
 
 /// What a client sends.
 #[derive(Debug, PartialEq)]
-pub(super) enum Message {
-    Request(Request),
+pub(super) enum ClientMessage {
+    Request(ClientRequest),
     /// The response to this request is not wanted any more.
     Cancelled(Value),
     /// Another notification, or a response that nobody asked for.
@@ -79,10 +79,10 @@ pub(super) enum Message {
     Refused(Value),
 }
 
-impl Message {
+impl ClientMessage {
     /// Reads a message.
     pub(super) fn read(bytes: &[u8]) -> Self {
-        let refused = |code, message: &str| Self::Refused(Refusal::new(code, message).response(&Value::Null));
+        let refused = |code, message: &str| Self::Refused(ProtocolError::new(code, message).response(&Value::Null));
         let Ok(mut message) = serde_json::from_slice::<Value>(bytes) else {
             return refused(PARSE_ERROR, "the message is not JSON");
         };
@@ -101,8 +101,8 @@ impl Message {
             (Some(id), _) if !id.is_string() && !id.is_number() => {
                 refused(INVALID_REQUEST, "an id is a text or a number")
             }
-            (Some(id), None) => Self::Refused(Refusal::new(INVALID_REQUEST, "`method` is no text").response(&id)),
-            (Some(id), Some(method)) => Self::Request(Request { id, method, params: message["params"].take() }),
+            (Some(id), None) => Self::Refused(ProtocolError::new(INVALID_REQUEST, "`method` is no text").response(&id)),
+            (Some(id), Some(method)) => Self::Request(ClientRequest { id, method, params: message["params"].take() }),
         }
     }
 }
@@ -118,31 +118,31 @@ pub(super) enum Era {
 
 impl Era {
     /// That of a request. A handshake is always one, whatever else it carries.
-    pub(super) fn of(request: &Request) -> Result<Self, Refusal> {
+    pub(super) fn of(request: &ClientRequest) -> Result<Self, ProtocolError> {
         if request.method == "initialize" {
             return Ok(Era::Handshake);
         }
         let meta = &request.params["_meta"];
         let Some(version) = meta.get(VERSION_KEY) else {
             return match request.method.as_str() {
-                "server/discover" => Err(Refusal::new(INVALID_PARAMS, format!("`_meta` has no `{VERSION_KEY}`"))),
+                "server/discover" => Err(ProtocolError::new(INVALID_PARAMS, format!("`_meta` has no `{VERSION_KEY}`"))),
                 _ => Ok(Era::Handshake),
             };
         };
         let Some(version) = version.as_str() else {
-            return Err(Refusal::new(INVALID_PARAMS, format!("`{VERSION_KEY}` is no text")));
+            return Err(ProtocolError::new(INVALID_PARAMS, format!("`{VERSION_KEY}` is no text")));
         };
         if !meta[CAPABILITIES_KEY].is_object() {
-            return Err(Refusal::new(INVALID_PARAMS, format!("`_meta` has no `{CAPABILITIES_KEY}`")));
+            return Err(ProtocolError::new(INVALID_PARAMS, format!("`_meta` has no `{CAPABILITIES_KEY}`")));
         }
         match version {
             STATELESS => Ok(Era::Stateless),
-            other => Err(Refusal::of_version(other)),
+            other => Err(ProtocolError::of_version(other)),
         }
     }
 
     /// The revision that a stateless request says it is of, as it is.
-    pub(super) fn version_in(request: &Request) -> Option<&str> {
+    pub(super) fn version_in(request: &ClientRequest) -> Option<&str> {
         request.params["_meta"][VERSION_KEY].as_str()
     }
 }
@@ -152,17 +152,17 @@ pub(super) type Tell<'a> = &'a (dyn Fn(Value) + Send + Sync);
 
 impl Server {
     /// The response to a request.
-    pub(super) async fn response(self: &Arc<Self>, request: &Request, tell: Tell<'_>) -> Value {
+    pub(super) async fn response(self: &Arc<Self>, request: &ClientRequest, tell: Tell<'_>) -> Value {
         match self.result(request, tell).await {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": request.id, "result": result }),
             Err(refusal) => refusal.response(&request.id),
         }
     }
 
-    async fn result(self: &Arc<Self>, request: &Request, tell: Tell<'_>) -> Result<Value, Refusal> {
+    async fn result(self: &Arc<Self>, request: &ClientRequest, tell: Tell<'_>) -> Result<Value, ProtocolError> {
         let era = Era::of(request)?;
         if !request.params.is_object() && !request.params.is_null() {
-            return Err(Refusal::new(INVALID_PARAMS, "`params` must be an object"));
+            return Err(ProtocolError::new(INVALID_PARAMS, "`params` must be an object"));
         }
         let mut result = match (request.method.as_str(), era) {
             ("initialize", _) => handshake(&request.params),
@@ -174,14 +174,14 @@ impl Server {
                 "cacheScope": "public",
             }),
             ("tools/list", _) if !request.params["cursor"].is_null() => {
-                return Err(Refusal::new(INVALID_PARAMS, "there is no such page of tools"));
+                return Err(ProtocolError::new(INVALID_PARAMS, "there is no such page of tools"));
             }
             ("tools/list", Era::Handshake) => json!({ "tools": offered::tools() }),
             ("tools/list", Era::Stateless) => {
                 json!({ "tools": offered::tools(), "ttlMs": LIST_MS, "cacheScope": "public" })
             }
             ("tools/call", _) => self.called(&request.params, tell).await?,
-            (method, _) => return Err(Refusal::new(NO_SUCH_METHOD, format!("there is no method `{method}`"))),
+            (method, _) => return Err(ProtocolError::new(NO_SUCH_METHOD, format!("there is no method `{method}`"))),
         };
         if era == Era::Stateless {
             result["resultType"] = "complete".into();
@@ -190,8 +190,8 @@ impl Server {
         Ok(result)
     }
 
-    async fn called(self: &Arc<Self>, params: &Value, tell: Tell<'_>) -> Result<Value, Refusal> {
-        let invalid = |message: String| Refusal::new(INVALID_PARAMS, message);
+    async fn called(self: &Arc<Self>, params: &Value, tell: Tell<'_>) -> Result<Value, ProtocolError> {
+        let invalid = |message: String| ProtocolError::new(INVALID_PARAMS, message);
         let name = params["name"].as_str().ok_or_else(|| invalid("`name` is missing".to_owned()))?;
         let input = params.get("arguments").filter(|input| !input.is_null()).cloned().unwrap_or(json!({}));
         if !offered::tools().iter().any(|tool| tool["name"] == name) {
@@ -225,16 +225,16 @@ fn about() -> Value {
 }
 
 /// What notifications of progress are marked with, if the client wants them.
-fn progress_token(params: &Value) -> Result<Option<&Value>, Refusal> {
+fn progress_token(params: &Value) -> Result<Option<&Value>, ProtocolError> {
     match params["_meta"].get("progressToken") {
         None | Some(Value::Null) => Ok(None),
         Some(token @ Value::String(text)) if text.len() <= MAX_PROGRESS_TOKEN_BYTES => Ok(Some(token)),
         Some(token) if token.is_i64() || token.is_u64() => Ok(Some(token)),
-        Some(_) => Err(Refusal::new(INVALID_PARAMS, "`progressToken` is a short text or a whole number")),
+        Some(_) => Err(ProtocolError::new(INVALID_PARAMS, "`progressToken` is a short text or a whole number")),
     }
 }
 
 /// Whether a request wants to hear of its progress.
-pub(super) fn wants_progress(request: &Request) -> bool {
+pub(super) fn wants_progress(request: &ClientRequest) -> bool {
     request.method == "tools/call" && matches!(progress_token(&request.params), Ok(Some(_)))
 }

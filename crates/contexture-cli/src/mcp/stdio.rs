@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Server;
-use super::protocol::{INVALID_REQUEST, Message, Refusal, Request};
+use super::protocol::{ClientMessage, ClientRequest, INVALID_REQUEST, ProtocolError};
 use crate::failure::Failure;
-use crate::lines::{Line, next_line};
+use crate::lines::{InputLine, next_line};
 
 /// The longest line that is read.
 pub(super) const MAX_LINE_BYTES: usize = 4 << 20;
@@ -25,10 +25,10 @@ pub(super) async fn serve(server: Arc<Server>) -> Result<(), Failure> {
     let (sender, mut lines) = mpsc::channel(MAX_LINES);
     // A thread of its own: reading cannot be interrupted.
     std::thread::spawn(move || read(&mut io::stdin().lock(), &sender));
-    let (mut waiting, mut working, mut is_ended) = (VecDeque::new(), None::<Work>, false);
+    let (mut waiting, mut working, mut is_ended) = (VecDeque::new(), None::<RequestTask>, false);
     loop {
         if working.is_none() {
-            working = waiting.pop_front().map(|request| Work::begin(server.clone(), request));
+            working = waiting.pop_front().map(|request| RequestTask::begin(server.clone(), request));
         }
         if is_ended && working.is_none() {
             return Ok(());
@@ -38,7 +38,7 @@ pub(super) async fn serve(server: Arc<Server>) -> Result<(), Failure> {
                 Some(line) => taken(line, &mut waiting, &mut working)?,
                 None => is_ended = true,
             },
-            response = Work::end(&mut working) => {
+            response = RequestTask::end(&mut working) => {
                 working = None;
                 // Without a response it was cancelled.
                 response.map(|response| write(&response)).transpose()?;
@@ -48,13 +48,13 @@ pub(super) async fn serve(server: Arc<Server>) -> Result<(), Failure> {
 }
 
 /// The request that is worked on.
-struct Work {
+struct RequestTask {
     id: Value,
     task: JoinHandle<Value>,
 }
 
-impl Work {
-    fn begin(server: Arc<Server>, request: Request) -> Self {
+impl RequestTask {
+    fn begin(server: Arc<Server>, request: ClientRequest) -> Self {
         let id = request.id.clone();
         let tell = |notification: Value| {
             // If nobody reads any more, the response fails too.
@@ -71,34 +71,34 @@ impl Work {
     }
 }
 
-fn taken(line: Line, waiting: &mut VecDeque<Request>, working: &mut Option<Work>) -> io::Result<()> {
+fn taken(line: InputLine, waiting: &mut VecDeque<ClientRequest>, working: &mut Option<RequestTask>) -> io::Result<()> {
     let bytes = match line {
-        Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return Ok(()),
-        Line::Whole(bytes) => bytes,
-        Line::TooLong(head) => {
+        InputLine::Whole(bytes) if bytes.trim_ascii().is_empty() => return Ok(()),
+        InputLine::Whole(bytes) => bytes,
+        InputLine::TooLong(head) => {
             let message = format!("the message has more than {MAX_LINE_BYTES} bytes");
             let id = id_at_the_start(&head).unwrap_or_default();
-            return write(&Refusal::new(INVALID_REQUEST, message).response(&id));
+            return write(&ProtocolError::new(INVALID_REQUEST, message).response(&id));
         }
     };
-    match Message::read(&bytes) {
-        Message::Request(request) if waiting.len() >= MAX_WAITING => {
+    match ClientMessage::read(&bytes) {
+        ClientMessage::Request(request) if waiting.len() >= MAX_WAITING => {
             let message = format!("more than {MAX_WAITING} requests wait");
-            write(&Refusal::new(INVALID_REQUEST, message).response(&request.id))
+            write(&ProtocolError::new(INVALID_REQUEST, message).response(&request.id))
         }
-        Message::Request(request) => {
+        ClientMessage::Request(request) => {
             waiting.push_back(request);
             Ok(())
         }
-        Message::Cancelled(id) => {
+        ClientMessage::Cancelled(id) => {
             waiting.retain(|request| request.id != id);
             if let Some(work) = working.as_ref().filter(|work| work.id == id) {
                 work.task.abort();
             }
             Ok(())
         }
-        Message::Other => Ok(()),
-        Message::Refused(response) => write(&response),
+        ClientMessage::Other => Ok(()),
+        ClientMessage::Refused(response) => write(&response),
     }
 }
 
@@ -109,7 +109,7 @@ fn write(message: &Value) -> io::Result<()> {
 }
 
 /// Reads lines until the input ends or nobody wants them.
-fn read(input: &mut impl BufRead, lines: &mpsc::Sender<Line>) {
+fn read(input: &mut impl BufRead, lines: &mpsc::Sender<InputLine>) {
     while let Ok(Some(line)) = next_line(input, MAX_LINE_BYTES) {
         if lines.blocking_send(line).is_err() {
             return;
@@ -150,7 +150,7 @@ mod tests {
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":2}}"#.to_owned();
         let mut waiting = VecDeque::new();
         for line in [request(1), request(2), request(3), cancel] {
-            taken(Line::Whole(line.into()), &mut waiting, &mut None).unwrap();
+            taken(InputLine::Whole(line.into()), &mut waiting, &mut None).unwrap();
         }
         assert_eq!(waiting.iter().map(|request| request.id.as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
     }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::import_sessions::{self, SessionImport};
 use super::mirror;
 use super::own::memory_path;
-use super::place::Place;
+use super::place::MemoryPlace;
 use super::whose::Whose;
 use crate::failure::Failure;
 use crate::store;
@@ -54,14 +54,14 @@ pub struct MemoryImport {
 }
 
 /// A conversation, and where it goes.
-struct Conversation {
+struct ConversationToImport {
     file: PathBuf,
-    place: Place,
+    place: MemoryPlace,
 }
 
 /// One line.
 #[derive(Deserialize)]
-struct Line {
+struct ImportedLine {
     #[serde(default)]
     id: Option<Value>,
     role: String,
@@ -85,8 +85,8 @@ pub(super) fn run(import: &MemoryImport, screen: Screen) -> Result<(), Failure> 
         return Err(Failure::usage("a thread takes one file").hint("name the file, or - for standard input"));
     };
     let store = store.clone().map_or_else(|| memory_path().map(StorePlace::File), Ok)?;
-    let place = Place { store, thread, resource: resource.clone() };
-    let import = &Conversation { file: file.clone(), place };
+    let place = MemoryPlace { store, thread, resource: resource.clone() };
+    let import = &ConversationToImport { file: file.clone(), place };
     let lines = read(import)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let redacted = lines.iter().filter(|line| line.is_redacted).count();
@@ -127,7 +127,7 @@ struct Parsed {
 }
 
 /// The items of all lines; of several with one id the last.
-fn read(import: &Conversation) -> Result<Vec<Parsed>, Failure> {
+fn read(import: &ConversationToImport) -> Result<Vec<Parsed>, Failure> {
     let name = import.file.display();
     let mut text = String::new();
     let read = match import.file.as_os_str() == "-" {
@@ -141,7 +141,7 @@ fn read(import: &Conversation) -> Result<Vec<Parsed>, Failure> {
             Failure::work(format!("line {} of `{name}`: {problem}", number + 1))
                 .hint(r#"a line is {"id": "1", "role": "user", "text": "Hello", "at": "2026-01-31T12:00:00Z"}"#)
         };
-        let line: Line = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        let line: ImportedLine = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
         line.item(number + 1).map_err(wrong)
     });
     let mut items = items.collect::<Result<Vec<Parsed>, Failure>>()?;
@@ -152,7 +152,7 @@ fn read(import: &Conversation) -> Result<Vec<Parsed>, Failure> {
     Ok(items)
 }
 
-impl Line {
+impl ImportedLine {
     /// The item, of the line with this number.
     fn item(self, number: usize) -> Result<Parsed, String> {
         if self.role.trim().is_empty() {
@@ -208,7 +208,7 @@ fn time(at: &Value) -> Result<Option<u64>, String> {
 }
 
 /// Adds items to the log and to the index, and returns how many are new and how many were known.
-async fn add(import: &Conversation, items: Vec<Item>) -> Result<(usize, usize), Failure> {
+async fn add(import: &ConversationToImport, items: Vec<Item>) -> Result<(usize, usize), Failure> {
     let failed = |error: &(dyn std::error::Error + 'static)| Failure::of(error);
     let place = &import.place;
     let engine = contexture::open(store::path_of(&place.store), memory(()))

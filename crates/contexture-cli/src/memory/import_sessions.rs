@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::embedder::{configured_embedder, tell_trouble};
 use super::own::{NO_PROJECT, OpenedMemory, memory_path, open_memory, project_at};
-use super::sessions::{AGENTS, RecordedSession, find_sessions, named_sessions};
+use super::sessions::{AGENTS, AgentSession, find_sessions, named_sessions};
 use crate::failure::Failure;
 use crate::settings::Command;
 use crate::source;
@@ -65,7 +65,7 @@ enum SessionState {
 
 /// A session, with what is known of it.
 struct PlannedSession {
-    session: RecordedSession,
+    session: AgentSession,
     project: String,
     state: SessionState,
     known: Option<ImportedSession>,
@@ -122,7 +122,7 @@ fn add_vectors(
 }
 
 /// The sessions to look at.
-fn found(import: &SessionImport<'_>) -> Result<Vec<RecordedSession>, Failure> {
+fn found(import: &SessionImport<'_>) -> Result<Vec<AgentSession>, Failure> {
     if import.paths.is_empty() {
         let sessions = find_sessions();
         if sessions.is_empty() {
@@ -140,7 +140,7 @@ fn found(import: &SessionImport<'_>) -> Result<Vec<RecordedSession>, Failure> {
 
 /// Finds out of each session whether it is new, and where it was.
 fn planned(
-    sessions: Vec<RecordedSession>,
+    sessions: Vec<AgentSession>,
     store: Option<&Arc<SqliteStore>>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<Vec<PlannedSession>, Failure> {
@@ -175,13 +175,13 @@ fn planned(
     Ok(planned)
 }
 
-fn key_of(session: &RecordedSession) -> String {
+fn key_of(session: &AgentSession) -> String {
     Key::new("imports").then(session.agent).then(&session.session).into_string()
 }
 
 /// What is written at once: passages of one project, and what is then known of their sessions.
 #[derive(Default)]
-struct Waiting {
+struct PendingImport {
     passages: Vec<Passage>,
     bytes: usize,
     done: Vec<(String, ImportedSession)>,
@@ -194,7 +194,7 @@ fn take_in(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(), Failure> {
     let total: u64 = planned.iter().filter(|planned| planned.is_to_import()).map(|planned| planned.session.bytes).sum();
-    let (sender, receiver) = std::sync::mpsc::sync_channel::<(MemoryOwner, Waiting)>(1);
+    let (sender, receiver) = std::sync::mpsc::sync_channel::<(MemoryOwner, PendingImport)>(1);
     let mut line = ProgressLine::new();
     let mut done = 0;
     std::thread::scope(|threads| {
@@ -204,10 +204,11 @@ fn take_in(
             }
             Ok(())
         });
-        let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
+        let mut waiting: BTreeMap<String, PendingImport> = BTreeMap::new();
         // The writer has ended only if it failed, and then says why.
-        let send =
-            |project: &str, waiting: Waiting| sender.send((MemoryOwner::Project(project.to_owned()), waiting)).is_ok();
+        let send = |project: &str, waiting: PendingImport| {
+            sender.send((MemoryOwner::Project(project.to_owned()), waiting)).is_ok()
+        };
         'sessions: for planned in planned.iter_mut().filter(|planned| planned.is_to_import()) {
             line.show(&format!("importing {} of {}", size(done), size(total)));
             let (project, mut is_writing) = (planned.project.clone(), true);
@@ -301,7 +302,7 @@ fn hashed(hash: u64, passage: &Passage) -> u64 {
 }
 
 /// Writes passages, and then that their sessions were imported: if it is interrupted between, they are written again.
-async fn write(opened: &OpenedMemory, owner: &MemoryOwner, waiting: Waiting) -> Result<(), Failure> {
+async fn write(opened: &OpenedMemory, owner: &MemoryOwner, waiting: PendingImport) -> Result<(), Failure> {
     let added = opened.memory.past(owner).add(waiting.passages).await;
     added.map_err(|error| Failure::of(&error))?;
     if waiting.done.is_empty() {

@@ -6,7 +6,7 @@ use contexture::client::Client;
 use contexture::facts::{Extraction, Learning};
 use contexture::host::SystemClock;
 
-use crate::endpoint::{Wanted, memory_client};
+use crate::endpoint::{EndpointRequest, memory_client};
 use crate::failure::Failure;
 use crate::settings::{Config, keys};
 
@@ -15,7 +15,7 @@ use crate::settings::{Config, keys};
 /// # Errors
 /// Something of it is missing or cannot be used.
 pub(crate) fn memory_model(config: &Config) -> Result<Option<Client>, Failure> {
-    let wanted = Wanted {
+    let wanted = EndpointRequest {
         url: config.get(&keys::MEMORY_MODEL_URL),
         format: config.get(&keys::MEMORY_MODEL_FORMAT),
         model: config.get(&keys::MEMORY_MODEL_NAME),

@@ -47,7 +47,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
     })?;
     match json {
         true => writeln!(io::stdout(), "{:#}", serde_json::to_value(&applied)?)?,
-        false => io::stdout().write_all(written_out(&told(&place, &applied)).as_bytes())?,
+        false => io::stdout().write_all(written_out(&applied_text(&place, &applied)).as_bytes())?,
     }
     match applied.refused.len() {
         0 => Ok(()),
@@ -56,7 +56,7 @@ pub(super) fn run(folder: &Path, whose: &Whose, forget_missing: bool, json: bool
     }
 }
 
-fn told(place: &Place, applied: &Applied) -> String {
+fn applied_text(place: &Place, applied: &Applied) -> String {
     let mut text = format!(
         "{}: {} added, {} changed, {} forgotten\n",
         in_words(place),

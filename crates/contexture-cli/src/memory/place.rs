@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::store::Looked;
 
 /// The store, and the thread in it.
-pub(super) struct Place {
+pub(super) struct MemoryPlace {
     /// The store: a SQLite file, or a database.
     pub(super) store: StorePlace,
     /// The conversation.
@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub(super) resource: Option<String>,
 }
 
-impl Place {
+impl MemoryPlace {
     /// The scope as layers name it.
     pub(super) fn scope_key(&self) -> String {
         match &self.resource {

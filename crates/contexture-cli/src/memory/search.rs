@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::embedder::{configured_embedder, tell_trouble};
 use super::own::memory_path;
-use super::place::Place;
+use super::place::MemoryPlace;
 use super::search_own::{self, OwnSearch};
 use crate::failure::Failure;
 use crate::settings::Command;
@@ -76,7 +76,7 @@ fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Sc
     }
     let store = search.store.clone().map_or_else(|| memory_path().map(StorePlace::File), Ok)?;
     let thread = search.thread.clone().unwrap_or_default();
-    let place = Place { store, thread, resource: search.resource.clone() };
+    let place = MemoryPlace { store, thread, resource: search.resource.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(place.must_exist())?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -96,14 +96,14 @@ fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Sc
     let (found, missing) = runtime
         .block_on(async {
             if past.count().await? == 0 {
-                return Ok((Recollection::default(), Some(Missing::Everything)));
+                return Ok((Recollection::default(), Some(SearchGap::Everything)));
             }
             let found = past.search(query).await?;
             if !found.shown.is_empty() {
                 return Ok((found, None));
             }
             let more = past.search(PastQuery { budget: LARGE_BUDGET.max(search.budget), ..query }).await?;
-            Ok((found, if more.shown.is_empty() { None } else { Some(Missing::Room) }))
+            Ok((found, if more.shown.is_empty() { None } else { Some(SearchGap::Room) }))
         })
         .map_err(|error: SearchError| Failure::of(&error))?;
     let note = missing.map(|missing| missing.in_words(search, &place));
@@ -116,21 +116,23 @@ fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Sc
 }
 
 /// Why a search that could find something does not.
-enum Missing {
+enum SearchGap {
     /// No conversation of this name was added.
     Everything,
     /// What was found does not fit.
     Room,
 }
 
-impl Missing {
-    fn in_words(&self, search: &MemorySearch, place: &Place) -> String {
+impl SearchGap {
+    fn in_words(&self, search: &MemorySearch, place: &MemoryPlace) -> String {
         match self {
-            Missing::Everything => {
+            SearchGap::Everything => {
                 let whose = on_one_line(&place.in_words());
                 format!("this store has no conversation of {whose}; --thread and --resource name others")
             }
-            Missing::Room => format!("what there is does not fit into {} tokens; --budget allows more", search.budget),
+            SearchGap::Room => {
+                format!("what there is does not fit into {} tokens; --budget allows more", search.budget)
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct OwnSearch<'a> {
 }
 
 /// What was found of one owner.
-type Found = (MemoryOwner, Answer);
+type OwnerAnswer = (MemoryOwner, Answer);
 
 /// Runs the search.
 pub(super) fn run(search: &OwnSearch<'_>, screen: Screen) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ pub(super) fn run(search: &OwnSearch<'_>, screen: Screen) -> Result<(), Failure>
 const EMPTY: &str = "the memory is empty; `contexture memory import` takes in the sessions of your agents";
 
 /// What the memory has, and why there is nothing.
-async fn found(search: &OwnSearch<'_>, path: &Path) -> Result<(Vec<Found>, Option<String>), Failure> {
+async fn found(search: &OwnSearch<'_>, path: &Path) -> Result<(Vec<OwnerAnswer>, Option<String>), Failure> {
     let failed = |error: BoxError| Failure::of(&*error);
     let looked = Looked::open(path)?;
     let index = SqliteIndex::new(looked.path());
@@ -143,7 +143,7 @@ fn query<'a>(search: &OwnSearch<'a>, budget: u64) -> PastQuery<'a> {
     PastQuery { text, now_ms, budget, counter: &*COUNTER, extent: Extent::Full, visible: None }
 }
 
-fn as_text(found: &[Found], note: Option<&str>, with_projects: bool, screen: Screen) -> String {
+fn as_text(found: &[OwnerAnswer], note: Option<&str>, with_projects: bool, screen: Screen) -> String {
     if found.is_empty() {
         let note = note.map_or(String::new(), |note| format!(": {}", on_one_line(note)));
         return format!("nothing was found{note}\n");
@@ -166,7 +166,7 @@ fn as_text(found: &[Found], note: Option<&str>, with_projects: bool, screen: Scr
     format!("{}\n", screen.wrap_lines(&for_output(text.trim_end())))
 }
 
-fn as_json(found: &[Found], note: Option<&str>) -> Value {
+fn as_json(found: &[OwnerAnswer], note: Option<&str>) -> Value {
     let mut items: Vec<Value> = Vec::new();
     let mut facts: Vec<Value> = Vec::new();
     for (owner, answer) in found {

@@ -8,4 +8,4 @@ mod find;
 
 pub(super) use agents::AGENTS;
 pub(super) use find::{find_sessions, named_sessions};
-pub(super) use session::RecordedSession;
+pub(super) use session::AgentSession;

@@ -7,7 +7,7 @@ use contexture::facts::{Fact, day, learned_in, speaker};
 use contexture::notes::Note;
 use serde_json::{Value, json};
 
-use super::whose::{Kept, Whose, in_words, wait};
+use super::whose::{PlacedFacts, Whose, in_words, wait};
 use crate::failure::Failure;
 use contexture_terminal::harmless::on_one_line;
 use contexture_terminal::screen::Screen;
@@ -34,20 +34,20 @@ const MAX_NOTE_CHARS: usize = 400;
 
 /// Runs the command.
 pub(super) fn run(show: &MemoryShow, screen: Screen) -> Result<(), Failure> {
-    let (kept, notes) = wait(async {
+    let (placed_facts, notes) = wait(async {
         let (remembered, _looked) = show.whose.look().await?;
         Ok((show.whose.all(&remembered).await?, show.whose.notes(&remembered).await?))
     })?;
     let is_listed = |fact: &&Fact| show.all || fact.is_current();
     let text = match show.json {
-        true => format!("{:#}\n", as_json(&kept, &notes, is_listed)),
-        false => as_text(&kept, &notes, is_listed, screen),
+        true => format!("{:#}\n", as_json(&placed_facts, &notes, is_listed)),
+        false => as_text(&placed_facts, &notes, is_listed, screen),
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_json(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool) -> Value {
-    let places = kept.iter().map(|(place, facts)| {
+fn as_json(placed_facts: &[PlacedFacts], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool) -> Value {
+    let places = placed_facts.iter().map(|(place, facts)| {
         let facts: Vec<&Fact> = facts.all().filter(|fact| is_listed(fact)).collect();
         json!({ "layer": place.layer, "scope": place.scope, "owner": place.owner, "facts": facts })
     });
@@ -62,9 +62,9 @@ pub(super) fn note_as_json(note: &Note) -> Value {
         "bytes": text.len(), "text": text })
 }
 
-fn as_text(kept: &[Kept], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
+fn as_text(placed_facts: &[PlacedFacts], notes: &[Note], is_listed: impl Fn(&&Fact) -> bool, screen: Screen) -> String {
     let mut text = String::new();
-    for (place, facts) in kept {
+    for (place, facts) in placed_facts {
         let mut table = TextTable::new([
             ("fact", Align::Left),
             ("since", Align::Left),

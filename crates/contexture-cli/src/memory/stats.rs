@@ -7,7 +7,7 @@ use contexture::facts::{Facts, Place, Speaker};
 use contexture::notes::Note;
 use serde_json::{Value, json};
 
-use super::whose::{Kept, Whose, in_words, wait};
+use super::whose::{PlacedFacts, Whose, in_words, wait};
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
@@ -24,14 +24,15 @@ pub struct Stats {
 
 /// Runs the command.
 pub(super) fn run(stats: &Stats, screen: Screen) -> Result<(), Failure> {
-    let (kept, notes) = wait(async {
+    let (placed_facts, notes) = wait(async {
         let (remembered, _looked) = stats.whose.look().await?;
         Ok((stats.whose.all(&remembered).await?, stats.whose.notes(&remembered).await?))
     })?;
     let text = match stats.json {
-        true => format!("{:#}\n", as_json(&kept, &notes)),
+        true => format!("{:#}\n", as_json(&placed_facts, &notes)),
         false => {
-            let tables = [(!kept.is_empty()).then(|| as_table(&kept, screen)), notes_table(&notes, screen)];
+            let tables =
+                [(!placed_facts.is_empty()).then(|| as_table(&placed_facts, screen)), notes_table(&notes, screen)];
             let tables: Vec<String> = tables.into_iter().flatten().collect();
             if tables.is_empty() { "nothing is remembered\n".to_owned() } else { tables.join("\n") }
         }
@@ -59,8 +60,8 @@ fn notes_table(notes: &[Note], screen: Screen) -> Option<String> {
     (!notes.is_empty()).then(|| table.fit(screen))
 }
 
-fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
-    let places = kept.iter().map(|(place, facts)| {
+fn as_json(placed_facts: &[PlacedFacts], notes: &[Note]) -> Value {
+    let places = placed_facts.iter().map(|(place, facts)| {
         let count = |speaker| by(facts, speaker);
         json!({
             "layer": place.layer, "scope": place.scope, "owner": place.owner,
@@ -82,10 +83,10 @@ fn as_json(kept: &[Kept], notes: &[Note]) -> Value {
     json!({ "places": places.collect::<Vec<_>>(), "notes": notes.collect::<Vec<_>>() })
 }
 
-fn as_table(kept: &[Kept], screen: Screen) -> String {
+fn as_table(placed_facts: &[PlacedFacts], screen: Screen) -> String {
     let columns = ["facts", "old", "confirmed", "forgotten", "by user", "by tools", "calls", "tokens"];
     let mut table = TextTable::new([("", Align::Name)].into_iter().chain(columns.map(|name| (name, Align::Right))));
-    for (place, facts) in kept {
+    for (place, facts) in placed_facts {
         let (current, spent) = (facts.current().count(), facts.spent());
         let numbers = [
             current,

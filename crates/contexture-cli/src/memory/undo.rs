@@ -12,7 +12,7 @@ use contexture_terminal::harmless::written_out;
 ///
 /// What was forgotten cannot be brought back.
 #[derive(Args)]
-pub struct Undo {
+pub struct MemoryUndo {
     /// The fact; the first characters are enough
     #[arg(value_name = "FACT")]
     id: Option<String>,
@@ -21,7 +21,7 @@ pub struct Undo {
 }
 
 /// Runs the command.
-pub(super) fn run(undo: &Undo) -> Result<(), Failure> {
+pub(super) fn run(undo: &MemoryUndo) -> Result<(), Failure> {
     let told = wait(async {
         let remembered = undo.whose.open().await?;
         let (place, id) = match &undo.id {

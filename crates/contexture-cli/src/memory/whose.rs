@@ -44,7 +44,7 @@ pub(super) fn nothing_yet() -> Failure {
 }
 
 /// Facts with where they are kept.
-pub(super) type Kept = (Place, Facts);
+pub(super) type PlacedFacts = (Place, Facts);
 
 impl Whose {
     /// The store that was named, or the user's own memory.
@@ -92,12 +92,12 @@ impl Whose {
     }
 
     /// The search index of the store.
-    pub(super) fn index(&self) -> Result<Index, Failure> {
+    pub(super) fn index(&self) -> Result<StoreIndex, Failure> {
         match &self.place()? {
-            StorePlace::File(path) => Ok(Index::File(SqliteIndex::new(path))),
+            StorePlace::File(path) => Ok(StoreIndex::File(SqliteIndex::new(path))),
             StorePlace::Postgres(url) => {
                 let store = PostgresStore::open(url).map_err(|error| Failure::of(&error))?;
-                Ok(Index::Postgres(store.index()))
+                Ok(StoreIndex::Postgres(store.index()))
             }
         }
     }
@@ -125,7 +125,7 @@ impl Whose {
     }
 
     /// All facts that were asked for, by place.
-    pub(super) async fn all(&self, remembered: &Remembered) -> Result<Vec<Kept>, Failure> {
+    pub(super) async fn all(&self, remembered: &Remembered) -> Result<Vec<PlacedFacts>, Failure> {
         let mut kept = Vec::new();
         for place in remembered.places().await.map_err(|error| failed(&error))? {
             if self.has(&place)
@@ -165,24 +165,24 @@ impl Whose {
 }
 
 /// The search index of a store.
-pub(super) enum Index {
+pub(super) enum StoreIndex {
     File(SqliteIndex),
     Postgres(PostgresIndex),
 }
 
-impl Index {
+impl StoreIndex {
     pub(super) fn as_search(&self) -> &dyn SearchIndex {
         match self {
-            Index::File(index) => index,
-            Index::Postgres(index) => index,
+            StoreIndex::File(index) => index,
+            StoreIndex::Postgres(index) => index,
         }
     }
 
     /// The names of all its scopes.
     pub(super) async fn scopes(&self) -> Result<Vec<String>, SearchError> {
         match self {
-            Index::File(index) => index.scopes().await,
-            Index::Postgres(index) => index.scopes().await,
+            StoreIndex::File(index) => index.scopes().await,
+            StoreIndex::Postgres(index) => index.scopes().await,
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct Why {
 }
 
 /// An item that a fact comes from.
-struct Origin {
+struct FactOrigin {
     place: String,
     /// The text around the quote, if the item is still there.
     text: Option<String>,
@@ -68,7 +68,7 @@ pub(super) fn run(why: &Why, screen: Screen) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[Origin], replaced: &[&Fact]) -> String {
+fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[FactOrigin], replaced: &[&Fact]) -> String {
     let mut text = format!("{}\n", on_one_line(&fact.text));
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -98,9 +98,9 @@ fn as_text(place: &Place, facts: &Facts, fact: &Fact, origins: &[Origin], replac
     text
 }
 
-async fn origin(store: &Path, source: &Source) -> Result<Origin, Failure> {
+async fn origin(store: &Path, source: &Source) -> Result<FactOrigin, Failure> {
     let Source::Item { thread, item, start, end, .. } = source else {
-        return Ok(Origin { place: "a person, by hand".to_owned(), text: None });
+        return Ok(FactOrigin { place: "a person, by hand".to_owned(), text: None });
     };
     let place = format!("thread {thread}, item {item}");
     let fail = |error: &dyn std::error::Error| Failure::work(error.to_string());
@@ -108,7 +108,7 @@ async fn origin(store: &Path, source: &Source) -> Result<Origin, Failure> {
     let engine = engine.build().map_err(|error| fail(&error))?;
     let execution = engine.execution(thread.as_str()).start().await.map_err(|error| fail(&error))?;
     let text = execution.log().get(*item).and_then(|entry| around(&entry.item, *start, *end));
-    Ok(Origin { place, text })
+    Ok(FactOrigin { place, text })
 }
 
 /// The part of an item around a quote.

@@ -4,14 +4,14 @@ use contexture::fold::{Policy, Prices};
 use contexture_measure::play::settings::PlaySettings;
 
 use crate::settings::Config;
-use crate::settings::keys::{self, Counter, Provider};
+use crate::settings::keys::{self, Counter, PriceProvider};
 
 /// The settings of a configuration, with a budget and a counter; the same for `replay` and `compare`.
 pub fn settings_of(config: &Config, budget: u64, counter: Counter) -> PlaySettings {
     let prices = match config.get(&keys::PROVIDER) {
-        Provider::Anthropic => Prices::ANTHROPIC,
-        Provider::Openai => Prices::OPENAI,
-        Provider::None => Prices::NONE,
+        PriceProvider::Anthropic => Prices::ANTHROPIC,
+        PriceProvider::Openai => Prices::OPENAI,
+        PriceProvider::None => Prices::NONE,
     };
     let policy = Policy::new(budget).with_prices(prices).with_pins(config.pins()).when(config.get(&keys::FOLD));
     let policy = if config.get(&keys::VERBATIM) { policy.verbatim() } else { policy };

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::decided::{DecidedCounts, GradedLines};
-use super::worth::{DollarSum, Dollars, Kept};
+use super::worth::{DollarSum, Dollars, WindowRetention};
 use contexture_measure::bill::{ReplayBill, Sizes};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::names::Names;
@@ -51,13 +51,13 @@ pub struct ReplaySummary {
     window_tokens: Vec<u64>,
     /// What pass-through would have sent at each step.
     passed_through_tokens: Vec<u64>,
-    bill: Billed,
+    bill: BilledTokens,
     /// The same as a provider bills it: what it really reads from its cache, up to a mark that it finds.
-    provider_bill: Billed,
+    provider_bill: BilledTokens,
     /// The same in dollars, if the price is known.
     dollars: Option<Dollars>,
     /// What the windows kept.
-    kept: Kept,
+    kept: WindowRetention,
     #[serde(skip)]
     measures: Measures,
     #[serde(flatten)]
@@ -69,14 +69,14 @@ pub struct ReplaySummary {
 
 /// What was billed, in tokens at the plain input price.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Billed {
+struct BilledTokens {
     billed: f64,
     passed_through: f64,
     /// The largest excess of the bill over pass-through.
     worst_excess: f64,
 }
 
-impl Billed {
+impl BilledTokens {
     fn add(&mut self, other: Self) {
         self.billed += other.billed;
         self.passed_through += other.passed_through;
@@ -97,7 +97,7 @@ struct FileRow {
 impl ReplaySummary {
     /// Plays a recording to its end.
     pub fn new(file: String, report: &Report, transcript: Transcript, settings: &PlaySettings) -> Self {
-        let mut counts = Counts::new(&transcript, settings);
+        let mut counts = RequestSizes::new(&transcript, settings);
         let recorded = RecordedSession::new(&transcript);
         let mut judge = WindowJudge::new(&recorded, settings.policy.prices);
         let mut made = MadeMessages::new(transcript.records.len());
@@ -129,7 +129,7 @@ impl ReplaySummary {
             ),
             bill,
             provider_bill,
-            kept: Kept::from(&measures),
+            kept: WindowRetention::from(&measures),
             measures,
             window_tokens: counts.window_tokens,
             passed_through_tokens: counts.passed_through_tokens,
@@ -164,7 +164,7 @@ impl ReplaySummary {
         ]);
         let (sent, passed) = (sum(&self.window_tokens), sum(&self.passed_through_tokens));
         let (peak, passed_peak) = (largest(&self.window_tokens), largest(&self.passed_through_tokens));
-        let Billed { billed, passed_through, .. } = self.bill;
+        let BilledTokens { billed, passed_through, .. } = self.bill;
         let rows = [("largest window", peak, passed_peak), ("tokens sent", sent, passed)];
         for (title, ours, theirs) in rows.map(|(title, ours, theirs)| (title, ours as f64, theirs as f64)) {
             table.row([title.to_owned(), short(ours), short(theirs), ratio(ours, theirs)]);
@@ -187,7 +187,7 @@ impl ReplaySummary {
 
     /// What a provider bills, if that is something else: it has to find in its cache what was sent before.
     fn render_provider_bill(&self, screen: Screen) -> String {
-        let Billed { billed, passed_through, .. } = self.provider_bill;
+        let BilledTokens { billed, passed_through, .. } = self.provider_bill;
         let differs = |one: f64, two: f64| (one - two).abs() > MOST_DIFFERENCE * two;
         let is_same = !differs(billed, self.bill.billed) && !differs(passed_through, self.bill.passed_through);
         if is_same || largest(&self.passed_through_tokens) < LEAST_TOLD_TOKENS {
@@ -219,7 +219,7 @@ impl ReplaySummary {
 }
 
 /// The sizes of a recording's requests.
-struct Counts<'a> {
+struct RequestSizes<'a> {
     ruler: &'a Ruler,
     /// The sizes of all messages of the recording before each one, and of all of them last.
     recorded: Vec<u64>,
@@ -240,7 +240,7 @@ struct Counts<'a> {
     passed_through_tokens: Vec<u64>,
 }
 
-impl<'a> Counts<'a> {
+impl<'a> RequestSizes<'a> {
     fn new(transcript: &Transcript, settings: &'a PlaySettings) -> Self {
         let mut recorded = vec![0];
         for record in &transcript.records {
@@ -292,11 +292,11 @@ impl<'a> Counts<'a> {
         self.passed_through_tokens.push(self.ruler.whole_tokens(passed_through));
     }
 
-    fn billed(&self, bill: &ReplayBill) -> Billed {
+    fn billed(&self, bill: &ReplayBill) -> BilledTokens {
         let account = bill.account();
         let [billed, passed_through, worst_excess] =
             [account.billed, account.passed_through, account.worst_excess].map(|size| self.ruler.tokens(size));
-        Billed { billed, passed_through, worst_excess }
+        BilledTokens { billed, passed_through, worst_excess }
     }
 }
 
@@ -339,9 +339,9 @@ impl Summaries {
         let mut table = TextTable::new([("recording", Align::Name)].into_iter().chain(numbers));
         let names = Names::of(summaries.iter().map(|summary| summary.file.as_str()));
         for summary in summaries {
-            table.row(Totals::of([summary]).cells(names.short(&summary.file)));
+            table.row(ReplayTotals::of([summary]).cells(names.short(&summary.file)));
         }
-        table.row(Totals::of(summaries).cells("all".to_owned()));
+        table.row(ReplayTotals::of(summaries).cells("all".to_owned()));
         table.strong();
         let mut heading = counted(summaries.len(), "recording");
         if let Some(folder) = names.folder() {
@@ -353,10 +353,10 @@ impl Summaries {
         }
         let legend = "peak: the largest window, and what it would be if everything were sent every time; \
                       bill: the ratio to that of sending everything; saved: dollars";
-        let totals = Totals::of(summaries);
+        let totals = ReplayTotals::of(summaries);
         let mut text = format!("{}\n{}\n\n{}", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen));
         text.push_str(&format!("\n{}\n", screen.wrap(&totals.dollars.told(), 2)));
-        text.push_str(&Kept::from(&totals.measures).told(screen));
+        text.push_str(&WindowRetention::from(&totals.measures).told(screen));
         text
     }
 
@@ -364,8 +364,8 @@ impl Summaries {
     pub fn to_json(&self, mut chosen: Value) -> Value {
         chosen["budget"] = json!(self.budget);
         chosen["skipped"] = json!(self.skipped);
-        let totals = Totals::of(&self.recordings);
-        chosen["kept"] = json!(Kept::from(&totals.measures));
+        let totals = ReplayTotals::of(&self.recordings);
+        chosen["kept"] = json!(WindowRetention::from(&totals.measures));
         chosen["sum"] = json!(totals);
         chosen["recordings"] = json!(self.recordings);
         chosen
@@ -374,22 +374,22 @@ impl Summaries {
 
 /// The sums over recordings.
 #[derive(Default, Serialize)]
-struct Totals {
+struct ReplayTotals {
     requests: usize,
     folds: usize,
     peak_tokens: u64,
     passed_through_peak_tokens: u64,
     tokens: u64,
     passed_through_tokens: u64,
-    bill: Billed,
-    provider_bill: Billed,
+    bill: BilledTokens,
+    provider_bill: BilledTokens,
     dollars: DollarSum,
     #[serde(skip)]
     measures: Measures,
     view_lines: GradedLines,
 }
 
-impl Totals {
+impl ReplayTotals {
     fn of<'a>(summaries: impl IntoIterator<Item = &'a ReplaySummary>) -> Self {
         let mut totals = Self::default();
         for summary in summaries {

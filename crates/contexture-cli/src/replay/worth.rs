@@ -136,7 +136,7 @@ pub fn dollars(amount: f64) -> String {
 
 /// What the windows kept, on average over the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Kept {
+pub struct WindowRetention {
     /// Of what people said.
     pub said: f64,
     /// Of what the agent said.
@@ -149,7 +149,7 @@ pub struct Kept {
     pub edits_seen: u64,
 }
 
-impl From<&Measures> for Kept {
+impl From<&Measures> for WindowRetention {
     fn from(measures: &Measures) -> Self {
         Self {
             said: measures.said_share(),
@@ -161,7 +161,7 @@ impl From<&Measures> for Kept {
     }
 }
 
-impl Kept {
+impl WindowRetention {
     /// A sentence about it, for people.
     pub fn told(&self, screen: Screen) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);

@@ -9,9 +9,9 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::error::{ConfigError, clip};
 use super::kind::{Field, ValueKind};
 use super::nearest::nearest;
-use super::origin::{Owner, SettingOrigin};
+use super::origin::{ConfigOwner, SettingOrigin};
 use super::row::{SetBy, SettingRow};
-use super::setting::{Given, Setting};
+use super::setting::{Setting, SettingOfSource};
 
 /// The name of a project's configuration file.
 pub const PROJECT_FILE: &str = "contexture.toml";
@@ -43,8 +43,12 @@ impl fmt::Debug for ConfigFile {
 }
 
 /// Reads a file.
-pub(super) fn read(rows: &[&'static SettingRow], file: &ConfigFile, owner: Owner) -> Result<Vec<Given>, ConfigError> {
-    let reader = Reader { rows, file, owner };
+pub(super) fn read(
+    rows: &[&'static SettingRow],
+    file: &ConfigFile,
+    owner: ConfigOwner,
+) -> Result<Vec<SettingOfSource>, ConfigError> {
+    let reader = SettingsReader { rows, file, owner };
     let document = DeTable::parse(&file.text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let problem = error.message().trim().replace('\n', " ");
@@ -58,15 +62,15 @@ pub(super) fn read(rows: &[&'static SettingRow], file: &ConfigFile, owner: Owner
 /// One key of a table and its value, with their places in the text.
 type Pair<'a, 'text> = (&'a Spanned<DeString<'text>>, &'a Spanned<DeValue<'text>>);
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     rows: &'a [&'static SettingRow],
     file: &'a ConfigFile,
-    owner: Owner,
+    owner: ConfigOwner,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Reads what is in a table; `prefix` is its name with a dot after it, or empty.
-    fn table(&self, prefix: &str, table: &DeTable<'_>, given: &mut Vec<Given>) -> Result<(), ConfigError> {
+    fn table(&self, prefix: &str, table: &DeTable<'_>, given: &mut Vec<SettingOfSource>) -> Result<(), ConfigError> {
         for (key, value) in in_order(table) {
             let name = format!("{prefix}{}", key.get_ref());
             let beneath = format!("{name}.");
@@ -92,10 +96,10 @@ impl Reader<'_> {
         row: &'static SettingRow,
         key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
-        given: &mut Vec<Given>,
+        given: &mut Vec<SettingOfSource>,
     ) -> Result<(), ConfigError> {
         let at = key.span().start;
-        if self.owner == Owner::Project && row.set_by == SetBy::UserOnly {
+        if self.owner == ConfigOwner::Project && row.set_by == SetBy::UserOnly {
             return Err(self.not_allowed(row, at));
         }
         if let ValueKind::Entries(fields) = row.kind {
@@ -108,7 +112,7 @@ impl Reader<'_> {
         };
         let value =
             row.accept(read).map_err(|problem| self.refuse(at, &format!("`{}` {problem}", row.name), row.hint("")))?;
-        given.push(Given { row, setting: Setting { value, origin: self.origin(at) } });
+        given.push(SettingOfSource { row, setting: Setting { value, origin: self.origin(at) } });
         Ok(())
     }
 
@@ -118,7 +122,7 @@ impl Reader<'_> {
         row: &'static SettingRow,
         fields: &[Field],
         value: &Spanned<DeValue<'_>>,
-        given: &mut Vec<Given>,
+        given: &mut Vec<SettingOfSource>,
     ) -> Result<(), ConfigError> {
         let start = given.len();
         let list = value.get_ref().as_array().map(|list| list.iter().collect::<Vec<_>>());
@@ -134,11 +138,13 @@ impl Reader<'_> {
             let read = Value::Object(self.entry(row, fields, at, table)?);
             let value = row.accept(read).map_err(|problem| self.refuse(at, &problem, LIST_HINT))?;
             let twin = given[start..].iter().find(|other| other.setting.value["name"] == value["name"]);
-            if let Some(Given { setting: Setting { origin: SettingOrigin::File { line, .. }, .. }, .. }) = twin {
+            if let Some(SettingOfSource { setting: Setting { origin: SettingOrigin::File { line, .. }, .. }, .. }) =
+                twin
+            {
                 let problem = format!("[[{}]] describes {} twice", row.name, value["name"]);
                 return Err(self.refuse(at, &problem, format!("the other one is on line {line}; remove one of them")));
             }
-            given.push(Given { row, setting: Setting { value, origin: self.origin(at) } });
+            given.push(SettingOfSource { row, setting: Setting { value, origin: self.origin(at) } });
         }
         Ok(())
     }

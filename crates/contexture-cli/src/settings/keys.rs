@@ -82,13 +82,13 @@ keys! {
         example: r#""o200k""#,
     };
 
-    PROVIDER: Provider = "provider", "Whose prices for cached input are used for the bill.", {
+    PROVIDER: PriceProvider = "provider", "Whose prices for cached input are used for the bill.", {
         kind: ValueKind::Choice(&[
             Choice { name: "anthropic", says: "cached input costs a tenth, writing to the cache a quarter more than plain input" },
             Choice { name: "openai", says: "cached input costs a tenth, writing to the cache nothing extra" },
             Choice { name: "none", says: "no cache" },
         ]),
-        default: Fallback::Value(|| json!(Provider::default())),
+        default: Fallback::Value(|| json!(PriceProvider::default())),
         used_by: &[Replay, Compare],
         has_flag: true,
         example: r#""openai""#,
@@ -719,7 +719,7 @@ pub enum Counter {
 /// Whose prices for cached input are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Provider {
+pub enum PriceProvider {
     /// Those of Anthropic.
     #[default]
     Anthropic,

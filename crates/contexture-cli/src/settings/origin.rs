@@ -13,7 +13,7 @@ pub enum SettingOrigin {
     /// A configuration file.
     File {
         /// Whose file it is.
-        owner: Owner,
+        owner: ConfigOwner,
         /// The file's name, as it is shown to people.
         name: String,
         /// The line of the key, counted from 1.
@@ -27,19 +27,19 @@ pub enum SettingOrigin {
 
 /// Whose file a configuration file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum ConfigOwner {
     /// The user's own file.
     User,
     /// The project's file, or one that was named to be used instead of it. It may have been written by somebody else.
     Project,
 }
 
-impl Owner {
+impl ConfigOwner {
     /// The name of the owner: `user` or `project`.
     pub fn name(self) -> &'static str {
         match self {
-            Owner::User => "user",
-            Owner::Project => "project",
+            ConfigOwner::User => "user",
+            ConfigOwner::Project => "project",
         }
     }
 }

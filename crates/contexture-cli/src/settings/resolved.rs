@@ -10,14 +10,14 @@ use super::error::{ConfigError, printable};
 use super::file::{self, ConfigFile};
 use super::keys;
 use super::kind::ValueKind;
-use super::origin::{Owner, SettingOrigin};
+use super::origin::{ConfigOwner, SettingOrigin};
 use super::row::{Command, Fallback, SettingKey, SettingRow};
-use super::setting::{Given, Setting};
+use super::setting::{Setting, SettingOfSource};
 use super::variables;
 
 /// Everything that can set a key, as it was read by the program. Its `Debug` shows no values.
 #[derive(Clone, Default)]
-pub struct Sources {
+pub struct SettingSources {
     /// The user's own file.
     pub user: Option<ConfigFile>,
     /// The project's file, or the file that is used instead of it.
@@ -28,7 +28,7 @@ pub struct Sources {
     pub flags: Vec<Flag>,
 }
 
-impl fmt::Debug for Sources {
+impl fmt::Debug for SettingSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variables: Vec<&str> = self.variables.iter().map(|(name, _)| name.as_str()).collect();
         let mut shown = f.debug_struct("Sources");
@@ -59,19 +59,22 @@ impl Flag {
 /// # Errors
 /// A source says something that is not understood, or that it may not say. The first mistake is reported, those of the
 /// user's file before those of the project's file before those of variables.
-pub fn resolve(sources: &Sources) -> Result<Resolved, ConfigError> {
+pub fn resolve(sources: &SettingSources) -> Result<Resolved, ConfigError> {
     resolve_with(keys::ALL, sources)
 }
 
 /// Does the same for another table of keys.
-pub(super) fn resolve_with(rows: &'static [&'static SettingRow], sources: &Sources) -> Result<Resolved, ConfigError> {
+pub(super) fn resolve_with(
+    rows: &'static [&'static SettingRow],
+    sources: &SettingSources,
+) -> Result<Resolved, ConfigError> {
     let read = |file: &Option<ConfigFile>, owner| match file {
         Some(file) => file::read(rows, file, owner),
         None => Ok(Vec::new()),
     };
     let weakest_first = [
-        read(&sources.user, Owner::User)?,
-        read(&sources.project, Owner::Project)?,
+        read(&sources.user, ConfigOwner::User)?,
+        read(&sources.project, ConfigOwner::Project)?,
         variables::read(rows, &sources.variables)?,
         sources.flags.iter().map(Flag::given).collect(),
     ];
@@ -83,8 +86,8 @@ pub(super) fn resolve_with(rows: &'static [&'static SettingRow], sources: &Sourc
 }
 
 /// Adds what a stronger source says: it replaces the value of the same key, or the entry of the same name.
-fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<Given>) {
-    for Given { row, setting } in source {
+fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<SettingOfSource>) {
+    for SettingOfSource { row, setting } in source {
         let existing = settings.entry(row.name).or_default();
         if matches!(row.kind, ValueKind::Entries(_)) {
             existing.retain(|other| other.value["name"] != setting.value["name"]);
@@ -96,9 +99,9 @@ fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<Given>) 
 }
 
 impl Flag {
-    fn given(&self) -> Given {
+    fn given(&self) -> SettingOfSource {
         let origin = SettingOrigin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
-        Given { row: self.row, setting: Setting { value: self.value.clone(), origin } }
+        SettingOfSource { row: self.row, setting: Setting { value: self.value.clone(), origin } }
     }
 }
 

@@ -24,7 +24,7 @@ impl fmt::Debug for Setting {
 
 /// What one source says about a key. For a list of tables there is one for each entry.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct SettingOfSource {
     pub(super) row: &'static SettingRow,
     pub(super) setting: Setting,
 }

@@ -48,7 +48,7 @@ fn user(text: &str) -> Option<ConfigFile> {
 /// Resolves a project's file and returns the sentence and the hint of what is wrong with it.
 #[track_caller]
 fn refused(rows: &'static [&'static SettingRow], text: &str) -> (String, String) {
-    let sources = Sources { project: file(text), ..Sources::default() };
+    let sources = SettingSources { project: file(text), ..SettingSources::default() };
     let error = resolve_with(rows, &sources).expect_err(text);
     (error.to_string(), error.hint().to_owned())
 }
@@ -152,7 +152,7 @@ fn messages_hold_no_control_characters() {
         "line 1: unknown key `\\u{1b}[31m\\u{a}`",
         "`contexture config --no-config` lists all keys",
     );
-    let sources = Sources { project: file("instructions = \"\\u009b31m\""), ..Sources::default() };
+    let sources = SettingSources { project: file("instructions = \"\\u009b31m\""), ..SettingSources::default() };
     assert_eq!(resolve(&sources).unwrap().lines()[0][1], "\"\\u{9b}31m\"");
 }
 
@@ -190,7 +190,7 @@ fn entries_are_checked_field_by_field() {
 fn bad_variables_are_named() {
     let refused = |name: &str, text: &str| {
         let variables = vec![(name.to_owned(), text.to_owned())];
-        let error = resolve(&Sources { variables, ..Sources::default() }).expect_err(text);
+        let error = resolve(&SettingSources { variables, ..SettingSources::default() }).expect_err(text);
         (error.to_string(), error.hint().to_owned())
     };
     assert_eq!(
@@ -215,7 +215,7 @@ fn bad_variables_are_named() {
 fn variables_of_no_key_are_told_and_empty_ones_are_not_set() {
     let pairs = [("CONTEXTURE_BUGET", "1"), ("CONTEXTURE_BUDGET", ""), ("CONTEXTURE_CONFIG", "x"), ("HOME", "/")];
     let variables = pairs.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
-    let resolved = resolve(&Sources { variables, ..Sources::default() }).unwrap();
+    let resolved = resolve(&SettingSources { variables, ..SettingSources::default() }).unwrap();
     assert_eq!(resolved.unknown_variables(), [("CONTEXTURE_BUGET".to_owned(), Some("CONTEXTURE_BUDGET".to_owned()))]);
     assert_eq!(resolved.settings(&keys::BUDGET.row), []);
 }
@@ -237,9 +237,9 @@ fn a_project_cannot_set_what_is_the_user_s() {
     let variables = vec![("CONTEXTURE_GATEWAY_UPSTREAM".to_owned(), "https://example.org".to_owned())];
     let flags = vec![Flag::new(&UPSTREAM.row, json!("https://example.net"))];
     for (sources, expected) in [
-        (Sources { user: user(own), ..Sources::default() }, "https://example.com"),
-        (Sources { variables, ..Sources::default() }, "https://example.org"),
-        (Sources { flags, ..Sources::default() }, "https://example.net"),
+        (SettingSources { user: user(own), ..SettingSources::default() }, "https://example.com"),
+        (SettingSources { variables, ..SettingSources::default() }, "https://example.org"),
+        (SettingSources { flags, ..SettingSources::default() }, "https://example.net"),
     ] {
         let config = resolve_with(OTHERS, &sources).unwrap().for_command(Command::Replay);
         assert_eq!(config.get(&UPSTREAM).as_deref(), Some(expected));
@@ -267,12 +267,14 @@ fn the_gateway_s_keys_are_checked_and_its_addresses_are_the_user_s() {
     let (sentence, _) = refused(keys::ALL, "[gateway.upstream]\nopenai = \"https://evil.example\"\n");
     assert!(sentence.contains("cannot be set by a project"), "{sentence}");
     for (key, value) in [("upstream.openai", "example.com"), ("upstream.chat", "https://"), ("listen", "localhost")] {
-        let sources = Sources { user: user(&format!("[gateway]\n{key} = \"{value}\"\n")), ..Sources::default() };
+        let sources =
+            SettingSources { user: user(&format!("[gateway]\n{key} = \"{value}\"\n")), ..SettingSources::default() };
         let error = resolve(&sources).expect_err(value).to_string();
         assert!(error.starts_with(&format!("`config.toml`, line 2: `gateway.{key}` must be ")), "{error}");
     }
     let text = "[gateway]\nholdout = 1\n[[model]]\nname = \"m\"\nread = 0.25\nlife = 60\n";
-    let config = resolve(&Sources { user: user(text), ..Sources::default() }).unwrap().for_command(Command::Run);
+    let config =
+        resolve(&SettingSources { user: user(text), ..SettingSources::default() }).unwrap().for_command(Command::Run);
     assert_eq!(config.get(&keys::GATEWAY_HOLDOUT), 1.0);
     let expected = ModelEntry { name: "m".to_owned(), read: Some(0.25), life: Some(60), ..Default::default() };
     assert_eq!(config.get(&keys::MODELS), [expected]);
@@ -280,21 +282,21 @@ fn the_gateway_s_keys_are_checked_and_its_addresses_are_the_user_s() {
 
 #[test]
 fn lists_of_texts_in_a_table_replace_each_other_key_by_key() {
-    let sources = Sources {
+    let sources = SettingSources {
         user: user("[pin]\nroles = [\"user\", \"system\"]\ntools = [\"Bash\"]\n"),
         project: file("[pin]\nroles = [\n  \"assistant\",\n]\n"),
-        ..Sources::default()
+        ..SettingSources::default()
     };
     let resolved = resolve_with(OTHERS, &sources).unwrap();
     let line = |owner, name: &str, line| SettingOrigin::File { owner, name: name.to_owned(), line };
-    assert_eq!(resolved.settings(&PIN_ROLES.row)[0].origin, line(Owner::Project, "contexture.toml", 2));
-    assert_eq!(resolved.settings(&PIN_TOOLS.row)[0].origin, line(Owner::User, "config.toml", 3));
+    assert_eq!(resolved.settings(&PIN_ROLES.row)[0].origin, line(ConfigOwner::Project, "contexture.toml", 2));
+    assert_eq!(resolved.settings(&PIN_TOOLS.row)[0].origin, line(ConfigOwner::User, "config.toml", 3));
     let config = resolved.for_command(Command::Replay);
     assert_eq!(
         (config.get(&PIN_ROLES), config.get(&PIN_TOOLS)),
         (vec!["assistant".to_owned()], vec!["Bash".to_owned()])
     );
-    let config = resolve_with(OTHERS, &Sources::default()).unwrap().for_command(Command::Replay);
+    let config = resolve_with(OTHERS, &SettingSources::default()).unwrap().for_command(Command::Replay);
     assert_eq!((config.get(&PIN_ROLES), config.get(&PIN_TOOLS)), (vec![], vec!["Read".to_owned()]));
     let (sentence, _) = refused(OTHERS, "[pin]\nroles = [1]\n");
     assert_eq!(
@@ -306,10 +308,10 @@ fn lists_of_texts_in_a_table_replace_each_other_key_by_key() {
 #[test]
 fn entries_of_different_names_are_all_kept() {
     let entry = |name: &str, does: &str| format!("[[tool]]\nname = \"{name}\"\ndoes = \"{does}\"\n");
-    let sources = Sources {
+    let sources = SettingSources {
         user: user(&(entry("peek", "read") + &entry("poke", "write"))),
         project: file(&(entry("poke", "edit") + &entry("go", "run"))),
-        ..Sources::default()
+        ..SettingSources::default()
     };
     let resolved = resolve(&sources).unwrap();
     let found: Vec<String> = resolved
@@ -366,16 +368,16 @@ fn two_values(row: &SettingRow) -> [String; 2] {
 
 /// The value that a text of [`two_values`] stands for.
 fn value_of(row: &'static SettingRow, text: &str) -> Value {
-    let sources = Sources { user: user(&format!("{} = {text}", row.name)), ..Sources::default() };
+    let sources = SettingSources { user: user(&format!("{} = {text}", row.name)), ..SettingSources::default() };
     resolve(&sources).unwrap().settings(row)[0].value.clone()
 }
 
 /// Sources in which a key is set by those of the subset, weakest first: user, project, variable, flag. The stronger
 /// half has other values than the weaker half, and neighbours differ as well.
-fn subset_sources(row: &'static SettingRow, subset: [bool; 4], values: &[String; 4]) -> Sources {
+fn subset_sources(row: &'static SettingRow, subset: [bool; 4], values: &[String; 4]) -> SettingSources {
     let text = |index: usize| format!("{} = {}", row.name, values[index]);
     let variable = row.variable().filter(|_| subset[2]);
-    Sources {
+    SettingSources {
         user: subset[0].then(|| text(0)).and_then(|text| user(&text)),
         project: subset[1].then(|| text(1)).and_then(|text| file(&text)),
         variables: variable.map(|name| (name, values[2].trim_matches('"').to_owned())).into_iter().collect(),
@@ -433,7 +435,7 @@ fn every_default_and_example_has_the_type_of_its_key() {
             (ValueKind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
             _ => format!("{} = {}", row.name, row.example),
         };
-        let resolved = resolve(&Sources { user: user(&text), ..Sources::default() }).expect(row.name);
+        let resolved = resolve(&SettingSources { user: user(&text), ..SettingSources::default() }).expect(row.name);
         assert_eq!(resolved.settings(row).len(), 1, "{}", row.name);
     }
 }
@@ -450,7 +452,10 @@ fn choices_are_those_of_their_types() {
     let message = |error: serde_json::Error| known_to_serde(&error.to_string());
     let of = |row: &SettingRow| names(row.kind.choices());
     assert_eq!(of(&keys::COUNTER.row), message(serde_json::from_value::<keys::Counter>(none.clone()).unwrap_err()));
-    assert_eq!(of(&keys::PROVIDER.row), message(serde_json::from_value::<keys::Provider>(none.clone()).unwrap_err()));
+    assert_eq!(
+        of(&keys::PROVIDER.row),
+        message(serde_json::from_value::<keys::PriceProvider>(none.clone()).unwrap_err())
+    );
     assert_eq!(
         of(&keys::OVERFLOW.row),
         message(serde_json::from_value::<contexture::window::Overflow>(none.clone()).unwrap_err())
@@ -472,22 +477,23 @@ fn choices_are_those_of_their_types() {
 
 #[test]
 fn all_commands_have_the_same_default_budget() {
-    let budget = |command| resolve(&Sources::default()).unwrap().for_command(command).get(&keys::BUDGET);
+    let budget = |command| resolve(&SettingSources::default()).unwrap().for_command(command).get(&keys::BUDGET);
     assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [64_000; 3]);
-    let lines = resolve(&Sources::default()).unwrap().lines();
+    let lines = resolve(&SettingSources::default()).unwrap().lines();
     assert_eq!(lines[1], ["budget", "64000", "default"]);
 }
 
 #[test]
 #[should_panic(expected = "the row of `counter` does not list `window`")]
 fn a_command_reads_only_keys_that_list_it() {
-    resolve(&Sources::default()).unwrap().for_command(Command::Window).get(&keys::COUNTER);
+    resolve(&SettingSources::default()).unwrap().for_command(Command::Window).get(&keys::COUNTER);
 }
 
 #[test]
 fn numbers_are_read_as_toml_writes_them() {
     for (text, expected) in [("32_000", 32_000), ("0x10", 16), ("+5", 5), ("0b11", 3)] {
-        let sources = Sources { project: file(&format!("\u{feff}budget = {text}\r\n")), ..Sources::default() };
+        let sources =
+            SettingSources { project: file(&format!("\u{feff}budget = {text}\r\n")), ..SettingSources::default() };
         assert_eq!(resolve(&sources).unwrap().for_command(Command::Window).get(&keys::BUDGET), expected, "{text}");
     }
 }
@@ -498,9 +504,9 @@ proptest! {
         for text in [text, lines] {
             let variables = vec![("CONTEXTURE_BUDGET".to_owned(), text.clone())];
             for sources in [
-                Sources { project: file(&text), ..Sources::default() },
-                Sources { user: user(&format!("[[tool]]\n{text}")), ..Sources::default() },
-                Sources { variables, ..Sources::default() },
+                SettingSources { project: file(&text), ..SettingSources::default() },
+                SettingSources { user: user(&format!("[[tool]]\n{text}")), ..SettingSources::default() },
+                SettingSources { variables, ..SettingSources::default() },
             ] {
                 if let Err(error) = resolve(&sources) {
                     prop_assert!(!error.to_string().contains('\n') && !error.hint().contains('\n'), "{error}");
@@ -516,7 +522,7 @@ fn secrets_are_never_shown() {
     let text = format!(
         "[chat]\nurl = \"http://a/v1\"\nkey = \"{SECRET}\"\n[[mcp]]\nname = \"m\"\ncommand = \"c\"\nenv = [\"TOKEN={SECRET}\"]\n"
     );
-    let sources = Sources { user: user(&text), ..Sources::default() };
+    let sources = SettingSources { user: user(&text), ..SettingSources::default() };
     let resolved = resolve(&sources).unwrap();
     let shown = format!("{sources:?} {resolved:?} {:?} {}", resolved.lines(), resolved.to_json());
     assert!(shown.contains("(not shown)") && shown.contains("TOKEN="), "{shown}");
@@ -526,7 +532,7 @@ fn secrets_are_never_shown() {
     assert_eq!(config.get(&keys::MCP)[0].env, [format!("TOKEN={SECRET}")]);
 
     let variables = vec![("CONTEXTURE_CHAT_KEY".to_owned(), SECRET.to_owned())];
-    let sources = Sources { variables, ..Sources::default() };
+    let sources = SettingSources { variables, ..SettingSources::default() };
     let shown = format!("{sources:?} {}", resolve(&sources).unwrap().to_json());
     assert!(!shown.contains(SECRET), "{shown}");
 
@@ -534,8 +540,8 @@ fn secrets_are_never_shown() {
         ["chat = \"S\"", "[chat]\nkey = [\"S\"]", "[chat]\nkey = \"S", "[chat]\nkey = S", "[[mcp]]\nenv = \"S\""];
     for text in wrong.map(|text| text.replace('S', SECRET)) {
         for sources in [
-            Sources { user: user(&text), ..Sources::default() },
-            Sources { project: file(&text), ..Sources::default() },
+            SettingSources { user: user(&text), ..SettingSources::default() },
+            SettingSources { project: file(&text), ..SettingSources::default() },
         ] {
             let error = resolve(&sources).expect_err(&text);
             assert!(!format!("{error} {error:?} {}", error.hint()).contains(SECRET), "{error}");

@@ -4,7 +4,7 @@ use super::error::{ConfigError, clip};
 use super::nearest::nearest;
 use super::origin::SettingOrigin;
 use super::row::{SettingRow, VARIABLE_PREFIX};
-use super::setting::{Given, Setting};
+use super::setting::{Setting, SettingOfSource};
 
 /// The variable that names a file which is used instead of the project's.
 pub const FILE_VARIABLE: &str = "CONTEXTURE_CONFIG";
@@ -14,7 +14,10 @@ pub const GATEWAY_VARIABLE: &str = "CONTEXTURE_GATEWAY";
 
 /// Reads the variables that belong to keys. An empty variable counts as not set, as shells have no other way to unset
 /// one for a single command.
-pub(super) fn read(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn read(
+    rows: &[&'static SettingRow],
+    variables: &[(String, String)],
+) -> Result<Vec<SettingOfSource>, ConfigError> {
     let mut given = Vec::new();
     for row in rows {
         let Some(name) = row.variable() else { continue };
@@ -33,7 +36,7 @@ pub(super) fn read(rows: &[&'static SettingRow], variables: &[(String, String)])
                 return Err(ConfigError::new(&origin, &problem, hint(row, &name, text)));
             }
         };
-        given.push(Given { row, setting: Setting { value, origin } });
+        given.push(SettingOfSource { row, setting: Setting { value, origin } });
     }
     Ok(given)
 }

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::function::call_function;
-use super::shared::Shared;
-use super::toolbox::Target;
+use super::shared::SharedExecution;
+use super::toolbox::CallTarget;
 use crate::error::{Error, FunctionError};
 use crate::id::LayerId;
 use crate::layer::*;
@@ -60,7 +60,7 @@ impl<O: PartialEq> PartialEq<O> for Called<O> {
 ///
 /// Asking for a layer that the memory does not have does not compile.
 pub struct MemoryAccess<Ls> {
-    shared: Arc<Shared>,
+    shared: Arc<SharedExecution>,
     shape: PhantomData<fn() -> Ls>,
 }
 
@@ -71,7 +71,7 @@ impl<Ls> Clone for MemoryAccess<Ls> {
 }
 
 impl<Ls> MemoryAccess<Ls> {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedExecution>) -> Self {
         Self { shared, shape: PhantomData }
     }
 
@@ -143,7 +143,7 @@ impl<Ls> MemoryAccess<Ls> {
     /// As [`call`](Self::call).
     pub async fn call_json(&self, public_name: &str, arguments: Value) -> Result<Called<Value>, Error> {
         let toolbox = self.shared.toolbox();
-        let Some(Target::Function { layer, function }) = toolbox.get(public_name) else {
+        let Some(CallTarget::Function { layer, function }) = toolbox.get(public_name) else {
             return Err(FunctionError::Unknown { name: public_name.to_owned() }.into());
         };
         let result = call_function(&self.shared, layer, function, arguments).await?;

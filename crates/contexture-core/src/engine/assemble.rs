@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::recall::Recalled;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use super::summary::summarize;
 use super::thread::Thread;
 use crate::decision::{Action, Price};
@@ -16,7 +16,11 @@ use crate::layer::*;
 use crate::window::{Assembly, ProjectionPolicy, Summary, Window, WindowInput, guidance_tokens};
 
 /// Builds the next window and records its decisions in the thread.
-pub(crate) async fn assemble(shared: &Arc<Shared>, thread: &mut Thread, recalled: &Recalled) -> Result<Window, Error> {
+pub(crate) async fn assemble(
+    shared: &Arc<SharedExecution>,
+    thread: &mut Thread,
+    recalled: &Recalled,
+) -> Result<Window, Error> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
     let history = project_history(shared, thread, recalled, &policy).await;
     let mut summary = None;
@@ -38,7 +42,7 @@ pub(crate) async fn assemble(shared: &Arc<Shared>, thread: &mut Thread, recalled
 }
 
 fn try_assemble(
-    shared: &Shared,
+    shared: &SharedExecution,
     thread: &mut Thread,
     recalled: &Recalled,
     policy: &ProjectionPolicy,
@@ -71,7 +75,7 @@ fn try_assemble(
 
 /// Calls `project_history` of every layer, by slot.
 async fn project_history(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedExecution>,
     thread: &mut Thread,
     recalled: &Recalled,
     policy: &ProjectionPolicy,
@@ -103,7 +107,12 @@ async fn project_history(
 }
 
 /// The part of the window that blocks and guidance leave for history. A larger history would be cut after the layers.
-fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPolicy, guidance: &[String]) -> u64 {
+fn room_for_history(
+    shared: &SharedExecution,
+    recalled: &Recalled,
+    policy: &ProjectionPolicy,
+    guidance: &[String],
+) -> u64 {
     let blocks: u64 = recalled.blocks().iter().map(|block| block.tokens).sum();
     let system = shared.core().instructions.tokens();
     let taken = [policy.response_reserve, system, shared.toolbox().tokens()];
@@ -114,7 +123,7 @@ fn room_for_history(shared: &Shared, recalled: &Recalled, policy: &ProjectionPol
 
 /// Records a decision in the thread, and reports it to the observer.
 fn decide(
-    shared: &Shared,
+    shared: &SharedExecution,
     thread: &mut Thread,
     layer: Option<LayerId>,
     action: Action,

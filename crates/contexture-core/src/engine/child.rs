@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::execution::{Beginning, Execution};
+use super::execution::{Execution, ExecutionBeginning};
 use super::hook_run::HookRun;
 use super::open::{init_layer, read_states};
 use super::roster::Roster;
-use super::run::Run;
-use super::shared::Shared;
+use super::run::ExecutionParts;
+use super::shared::SharedExecution;
 use super::toolbox::Toolbox;
 use super::voice::{may_speak, meets_schema};
 use crate::error::Error;
@@ -66,7 +66,7 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
         roster.check_policy(&core.settings.policy)?;
         let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
         let id = ExecutionId::from(core.host.ids.fresh());
-        let beginning = Beginning {
+        let beginning = ExecutionBeginning {
             thread: ThreadId::from(format!("{}/{}", parent.thread().id(), id)),
             id,
             resources: context.resources.clone(),
@@ -138,7 +138,7 @@ impl<Ls> Execution<Ls> {
 }
 
 /// Calls `on_return` of a layer, if the child has that layer too.
-async fn on_return(parent: &Arc<Shared>, child: &Run, layer: &LayerRef, result: Value) -> Value {
+async fn on_return(parent: &Arc<SharedExecution>, child: &ExecutionParts, layer: &LayerRef, result: Value) -> Value {
     let id = &layer.spec().id;
     let (shared, states) = (child.shared(), &parent.core().states);
     if !shared.roster().get(id.as_str()).is_some_and(|other| other.is_like(layer)) || !states.has(shared.id(), id) {
@@ -173,7 +173,7 @@ fn is_same(before: Option<&StateValue>, now: Option<&StateValue>) -> bool {
 }
 
 /// Initialises the child's log and layers: with `on_spawn` where the parent's layer has it, with `init` otherwise.
-async fn begin(parent: &Arc<Shared>, child: &mut Run, log: &ItemLog) -> Result<(), Error> {
+async fn begin(parent: &Arc<SharedExecution>, child: &mut ExecutionParts, log: &ItemLog) -> Result<(), Error> {
     child.begin_with(log);
     let shared = child.shared().clone();
     let layers: Vec<LayerRef> = shared.roster().by_slot().cloned().collect();
@@ -203,14 +203,23 @@ async fn begin(parent: &Arc<Shared>, child: &mut Run, log: &ItemLog) -> Result<(
 }
 
 /// The stored state of a layer, or the parent's if it could not be stored yet.
-fn newest(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>) -> Option<Record> {
+fn newest(
+    parent: &SharedExecution,
+    child: &SharedExecution,
+    layer: &LayerRef,
+    record: Option<Record>,
+) -> Option<Record> {
     let newer = parent.core().states.dirty_state(parent.id(), &layer.spec().id);
     let Some(newer) = newer.filter(|_| parent.share_scope(child, layer)) else { return record };
     let record = record?;
     Some(Record { value: encode_record(&newer).unwrap_or(record.value), version: record.version })
 }
 
-async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> HookRun<SpawnResult<StateValue>> {
+async fn on_spawn(
+    parent: &Arc<SharedExecution>,
+    layer: &LayerRef,
+    child: &SharedExecution,
+) -> HookRun<SpawnResult<StateValue>> {
     let (data, log) = (child.context_data(), child.log().clone());
     // The hook gets the child's context, and its trace belongs to its own span.
     let call = move |state: Option<StateValue>, ctx: ExecutionContext| {
@@ -221,7 +230,7 @@ async fn on_spawn(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) -> Hoo
 }
 
 /// Reads what a child wrote to a scope that it shares with its parent, so that the parent does not overwrite it.
-async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
+async fn take_over(parent: &Arc<SharedExecution>, layer: &LayerRef, child: &SharedExecution) {
     if !parent.share_scope(child, layer) {
         return;
     }
@@ -234,7 +243,7 @@ async fn take_over(parent: &Arc<Shared>, layer: &LayerRef, child: &Shared) {
 
 /// The items that the child's log starts with: only the layer's own messages, since half a tool call would be
 /// invalid.
-fn first_items(child: &Shared, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> {
+fn first_items(child: &SharedExecution, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> {
     let (given, spec) = (items.len(), layer.spec());
     let is_fine = |item: &Item| may_speak(spec, item) && meets_schema(spec, item) != Some(false);
     let messages: Vec<Item> = items.into_iter().filter(is_fine).collect();
@@ -252,7 +261,13 @@ fn first_items(child: &Shared, layer: &LayerRef, items: Vec<Item>) -> Vec<Item> 
 ///
 /// In a scope that both share it is only the initial state: it is not written, and later changes are merged with the
 /// stored state.
-fn carry(parent: &Shared, child: &Shared, layer: &LayerRef, record: Option<Record>, state: Option<StateValue>) {
+fn carry(
+    parent: &SharedExecution,
+    child: &SharedExecution,
+    layer: &LayerRef,
+    record: Option<Record>,
+    state: Option<StateValue>,
+) {
     let spec = layer.spec();
     let (states, id) = (&child.core().states, child.id());
     let shared = parent.share_scope(child, layer);

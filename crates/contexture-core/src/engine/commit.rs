@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::core::JournalPolicy;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use super::thread::{HeadNow, Thread};
 use crate::error::Error;
 use crate::state::{MAX_CONFLICTS, WRITE_ATTEMPTS, describe};
@@ -17,7 +17,7 @@ impl Thread {
     /// Makes everything so far durable in one batch.
     ///
     /// A failing store is retried with growing pauses; what could not be written is part of the next commit.
-    pub(crate) async fn commit(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+    pub(crate) async fn commit(&mut self, shared: &Arc<SharedExecution>) -> Result<(), Error> {
         let committed = self.commit_all(shared).await;
         self.set_durable(committed.is_ok());
         match committed {
@@ -31,7 +31,7 @@ impl Thread {
     }
 
     /// Like [`commit`](Thread::commit), but failures are errors under any policy.
-    pub(crate) async fn commit_all(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+    pub(crate) async fn commit_all(&mut self, shared: &Arc<SharedExecution>) -> Result<(), StoreError> {
         let writer = shared.core().states.writer(shared.id());
         let _writing = match &writer {
             Some(writer) => Some(writer.lock().await),
@@ -66,7 +66,7 @@ impl Thread {
     }
 
     /// Tries once. If dropped, it leaves only a batch with unknown outcome, which the next try recognises.
-    async fn try_commit(&mut self, shared: &Shared) -> Result<(), StoreError> {
+    async fn try_commit(&mut self, shared: &SharedExecution) -> Result<(), StoreError> {
         let (core, id) = (shared.core(), shared.id());
         let states = core.states.dirty(id);
         let (committed_batch, batch) = self.pending(core.counter.name(), &states);
@@ -81,7 +81,7 @@ impl Thread {
     /// Reads what others wrote before a turn begins, and the turns that they left.
     ///
     /// A failing store is retried; a turn that is not durable yet can continue without it.
-    pub(crate) async fn catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+    pub(crate) async fn catch_up(&mut self, shared: &Arc<SharedExecution>) -> Result<(), Error> {
         let writer = shared.core().states.writer(shared.id());
         let _writing = match &writer {
             Some(writer) => Some(writer.lock().await),
@@ -103,7 +103,7 @@ impl Thread {
         }
     }
 
-    async fn try_catch_up(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+    async fn try_catch_up(&mut self, shared: &Arc<SharedExecution>) -> Result<(), StoreError> {
         let changes = self.read_changes(shared).await?;
         if matches!(changes, HeadNow::Same) {
             // States are also changed by other threads of the same user, and outside of turns.
@@ -120,13 +120,13 @@ impl Thread {
     /// Reads what is in the store now: our own batch whose result was lost, and what others wrote.
     ///
     /// Everything is read before anything changes, so that it can fail or be dropped at any point.
-    async fn rebase(&mut self, shared: &Arc<Shared>) -> Result<(), StoreError> {
+    async fn rebase(&mut self, shared: &Arc<SharedExecution>) -> Result<(), StoreError> {
         let changes = self.read_changes(shared).await?;
         self.apply_changes(shared, changes);
         reconcile_states(shared).await
     }
 
-    fn apply_changes(&mut self, shared: &Arc<Shared>, changes: HeadNow) {
+    fn apply_changes(&mut self, shared: &Arc<SharedExecution>, changes: HeadNow) {
         match changes {
             HeadNow::Same => {}
             HeadNow::Gone => self.start_over(),
@@ -143,7 +143,7 @@ impl Thread {
     }
 
     /// Another execution has taken over the turn: discards what is not durable of it.
-    pub(crate) async fn lose_turn(&mut self, shared: &Arc<Shared>) {
+    pub(crate) async fn lose_turn(&mut self, shared: &Arc<SharedExecution>) {
         self.forget_turn(shared);
         shared.core().states.discard(shared.id());
         if let Err(error) = reconcile_states(shared).await {
@@ -154,7 +154,7 @@ impl Thread {
 }
 
 /// Reads what others made of the layers' states.
-async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
+async fn reconcile_states(shared: &Arc<SharedExecution>) -> Result<(), StoreError> {
     for id in shared.core().states.reconcile_all(shared.id()).await? {
         if let Some(layer) = shared.roster().get(id.as_str()) {
             shared.refresh_later(layer);
@@ -164,7 +164,7 @@ async fn reconcile_states(shared: &Arc<Shared>) -> Result<(), StoreError> {
 }
 
 /// Reports a failure of the store and waits; `false` if there were too many failures.
-pub(crate) async fn worth_another_try(shared: &Shared, error: &StoreError, failures: &mut u32) -> bool {
+pub(crate) async fn worth_another_try(shared: &SharedExecution, error: &StoreError, failures: &mut u32) -> bool {
     shared.fault(None, "persist", describe(error));
     *failures += 1;
     if *failures >= WRITE_ATTEMPTS {

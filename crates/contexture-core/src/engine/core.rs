@@ -76,8 +76,8 @@ pub(crate) struct Core {
     pub(crate) states: Arc<LayerStateStore>,
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) host: Host,
-    pub(crate) instructions: Instructions,
-    pub(crate) settings: Settings,
+    pub(crate) instructions: SystemPrompt,
+    pub(crate) settings: EngineSettings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) eventual: Arc<EventualCache>,
     pub(crate) endings: Endings,
@@ -93,14 +93,14 @@ pub(crate) struct Host {
 }
 
 /// The system prompt, counted once.
-pub(crate) struct Instructions {
+pub(crate) struct SystemPrompt {
     text: Arc<str>,
     tokens: u64,
     fingerprint: u64,
 }
 
 /// The options of the engine.
-pub(crate) struct Settings {
+pub(crate) struct EngineSettings {
     pub(crate) policy: ProjectionPolicy,
     pub(crate) journal: JournalPolicy,
     pub(crate) force_atomic_recall: bool,
@@ -110,7 +110,7 @@ pub(crate) struct Settings {
     pub(crate) lease: LeaseSettings,
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
         Self {
             policy: ProjectionPolicy::default(),
@@ -124,7 +124,7 @@ impl Default for Settings {
     }
 }
 
-impl Instructions {
+impl SystemPrompt {
     pub(crate) fn new(text: Arc<str>, counter: &dyn TokenCounter) -> Self {
         let tokens = if text.is_empty() { 0 } else { counter.count(&text) + ITEM_OVERHEAD_TOKENS };
         Self { tokens, fingerprint: fingerprint_text([&*text]), text }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::core::WhenHeld;
 use super::end_progress::EndProgress;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use super::thread::Thread;
 use crate::error::Error;
 use crate::layer::*;
@@ -16,7 +16,7 @@ impl EndProgress {
     /// The first reported outcome is used.
     pub(crate) async fn complete(
         &mut self,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedExecution>,
         thread: &mut Thread,
         outcome: ExecutionOutcome,
     ) -> Option<Error> {
@@ -31,7 +31,7 @@ impl EndProgress {
     }
 
     /// Runs `on_complete` of every layer that it was not called for.
-    async fn on_complete(&mut self, shared: &Arc<Shared>, log: &ItemLog, outcome: ExecutionOutcome) {
+    async fn on_complete(&mut self, shared: &Arc<SharedExecution>, log: &ItemLog, outcome: ExecutionOutcome) {
         let outcome = *self.outcome.get_or_insert(outcome);
         let roster = shared.roster();
         for layer in roster.by_registration().skip(self.completed) {
@@ -48,7 +48,7 @@ impl EndProgress {
     }
 
     /// Runs `dispose` of every layer, in reverse order of registration, and removes the execution.
-    pub(crate) async fn dispose(&mut self, shared: &Arc<Shared>) {
+    pub(crate) async fn dispose(&mut self, shared: &Arc<SharedExecution>) {
         let roster = shared.roster();
         let _nothing_runs = shared.end_refreshing().await;
         for layer in roster.by_registration().rev().skip(self.disposed) {
@@ -69,7 +69,7 @@ impl EndProgress {
 /// hooks run now, and what the program does with them later fails as aborted.
 ///
 /// The youngest end first. A child that is ending already is left to that.
-pub(crate) async fn abort_children(shared: &Arc<Shared>) {
+pub(crate) async fn abort_children(shared: &Arc<SharedExecution>) {
     for child in shared.take_children().into_iter().rev() {
         child.close();
         Box::pin(abort_children(&child)).await;
@@ -83,14 +83,14 @@ pub(crate) async fn abort_children(shared: &Arc<Shared>) {
 }
 
 /// Commits the items and states of an unfinished turn together, if we still hold the thread.
-async fn commit_rest(shared: &Arc<Shared>, thread: &mut Thread) -> Result<(), Error> {
+async fn commit_rest(shared: &Arc<SharedExecution>, thread: &mut Thread) -> Result<(), Error> {
     let (core, id) = (shared.core(), thread.id().clone());
     let _lease = shared.turn_lease().acquire(core, shared.id(), &id, WhenHeld::Fail).await?;
     thread.commit_all(shared).await.map_err(|source| Error::Journal { thread: id, source })
 }
 
 /// A layer whose `init` never succeeded is skipped, and its span says so.
-fn was_initialised(shared: &Shared, layer: &LayerRef, hook: Hook) -> bool {
+fn was_initialised(shared: &SharedExecution, layer: &LayerRef, hook: Hook) -> bool {
     let initialised = shared.core().states.has(shared.id(), &layer.spec().id);
     if !initialised && layer.may_have(hook) {
         shared.skipped(layer, hook);

@@ -14,7 +14,7 @@ use crate::id::ThreadId;
 pub(crate) struct Endings(Mutex<HashMap<ThreadId, Vec<watch::Receiver<()>>>>);
 
 /// Held until a dropped execution has ended.
-pub(crate) struct Ending {
+pub(crate) struct EndingGuard {
     _sender: watch::Sender<()>,
 }
 
@@ -25,7 +25,7 @@ impl Endings {
     }
 
     /// Marks an execution of the thread as ending until the returned value is dropped.
-    pub(crate) fn begin(&self, thread: &ThreadId) -> Ending {
+    pub(crate) fn begin(&self, thread: &ThreadId) -> EndingGuard {
         let (sender, receiver) = watch::channel(());
         let mut threads = self.threads();
         threads.retain(|_, receivers| {
@@ -33,7 +33,7 @@ impl Endings {
             !receivers.is_empty()
         });
         threads.entry(thread.clone()).or_default().push(receiver);
-        Ending { _sender: sender }
+        EndingGuard { _sender: sender }
     }
 
     /// Waits until all executions of a thread that are ending have ended.

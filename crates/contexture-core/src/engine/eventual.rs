@@ -24,16 +24,16 @@ pub(crate) struct EventualCache(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
-    by_scope: HashMap<ScopeKey, Entry>,
+    by_scope: HashMap<ScopeKey, EventualRecall>,
     /// Counts accesses, so that the least recently used entry is known.
     ticks: u64,
 }
 
 #[derive(Default)]
-struct Entry {
+struct EventualRecall {
     answer: RecallItems,
     /// The inputs of the result; `None` if there is none, or it failed.
-    asked: Option<Asked>,
+    asked: Option<RecallInputs>,
     /// The next refresh, of the execution that changed the state last.
     next: Option<Refresh>,
     running: bool,
@@ -41,7 +41,7 @@ struct Entry {
 }
 
 /// The inputs of a result. With the same inputs the layer is not recalled again.
-pub(crate) struct Asked {
+pub(crate) struct RecallInputs {
     pub(crate) thread: ThreadId,
     /// The newest user message.
     pub(crate) query: Arc<str>,
@@ -50,8 +50,8 @@ pub(crate) struct Asked {
     pub(crate) state: Option<StateValue>,
 }
 
-impl Asked {
-    fn is_same(&self, other: &Asked) -> bool {
+impl RecallInputs {
+    fn is_same(&self, other: &RecallInputs) -> bool {
         let same_state = match (&self.state, &other.state) {
             (Some(one), Some(other)) => one.is_same(other) || one.encode().ok() == other.encode().ok(),
             (one, other) => one.is_none() && other.is_none(),
@@ -63,7 +63,7 @@ impl Asked {
 /// A recall to be run in the background.
 pub(crate) struct Refresh {
     /// Returns the inputs, when the refresh starts.
-    pub(crate) about: Box<dyn Fn() -> Asked + Send>,
+    pub(crate) about: Box<dyn Fn() -> RecallInputs + Send>,
     /// `None`: the recall failed.
     pub(crate) recall: BoxFuture<'static, Option<RecallItems>>,
     /// Whether it runs even if nothing changed.
@@ -113,7 +113,7 @@ impl EventualCache {
     }
 
     /// Whether the last result has the same inputs.
-    fn has_asked(&self, key: &ScopeKey, about: &Asked) -> bool {
+    fn has_asked(&self, key: &ScopeKey, about: &RecallInputs) -> bool {
         let asked = self.entries().entry(key).asked.take();
         // Comparing states may run code of a layer, so the lock is not held.
         let same = asked.as_ref().is_some_and(|asked| asked.is_same(about));
@@ -122,7 +122,7 @@ impl EventualCache {
     }
 
     /// Stores a result. A failed recall contributes nothing, and is retried.
-    fn keep(&self, key: &ScopeKey, about: Asked, answer: Option<RecallItems>) {
+    fn keep(&self, key: &ScopeKey, about: RecallInputs, answer: Option<RecallItems>) {
         let mut entries = self.entries();
         let entry = entries.entry(key);
         entry.asked = answer.is_some().then_some(about);
@@ -140,7 +140,7 @@ impl EventualCache {
 }
 
 impl Entries {
-    fn entry(&mut self, key: &ScopeKey) -> &mut Entry {
+    fn entry(&mut self, key: &ScopeKey) -> &mut EventualRecall {
         self.ticks += 1;
         if !self.by_scope.contains_key(key) {
             self.make_room();

@@ -10,10 +10,10 @@ use super::access::MemoryAccess;
 use super::answer::{TurnAnswer, TurnInput};
 use super::core::Core;
 use super::ending::abort_children;
-use super::frame::Frame;
+use super::frame::HookFrame;
 use super::open::add_layer;
-use super::run::Run;
-use super::shared::Shared;
+use super::run::ExecutionParts;
+use super::shared::SharedExecution;
 use crate::error::Error;
 use crate::id::{ExecutionId, ResourceKind, ThreadId};
 use crate::item::Item;
@@ -29,12 +29,12 @@ use crate::window::Window;
 const MAX_NESTED_HOOKS: usize = 3;
 
 /// The input of a new execution.
-pub(crate) struct Beginning {
+pub(crate) struct ExecutionBeginning {
     pub(crate) id: ExecutionId,
     pub(crate) thread: ThreadId,
     pub(crate) resources: Resources,
     /// The execution that starts it.
-    pub(crate) parent: Option<Arc<Shared>>,
+    pub(crate) parent: Option<Arc<SharedExecution>>,
 }
 
 /// One run over a thread, with the log, the states of the layers, and the turn.
@@ -44,14 +44,14 @@ pub(crate) struct Beginning {
 /// its children, then run in the background.
 pub struct Execution<Ls> {
     /// `None` once it has ended.
-    run: Option<Box<Run>>,
+    run: Option<Box<ExecutionParts>>,
     abort: AbortHandle,
     shape: PhantomData<fn() -> Ls>,
 }
 
 impl<Ls> Execution<Ls> {
-    pub(crate) fn new(core: Arc<Core>, beginning: Beginning) -> Self {
-        let Beginning { id, thread, resources, parent } = beginning;
+    pub(crate) fn new(core: Arc<Core>, beginning: ExecutionBeginning) -> Self {
+        let ExecutionBeginning { id, thread, resources, parent } = beginning;
         let mut context = ContextData {
             execution_id: id,
             thread_id: thread.clone(),
@@ -69,7 +69,7 @@ impl<Ls> Execution<Ls> {
             counter: core.counter.clone(),
             states: core.states.clone(),
         };
-        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+        let shared = Arc::new_cyclic(|shared: &Weak<SharedExecution>| {
             let shared = shared.clone();
             let count = move |usage: &Usage, cost: f64| {
                 if let Some(shared) = shared.upgrade() {
@@ -77,9 +77,9 @@ impl<Ls> Execution<Ls> {
                 }
             };
             context.call_model = core.model_for_layers().map(|model| ModelCaller::new(model, Arc::new(count)));
-            Shared::new(core, context, parent)
+            SharedExecution::new(core, context, parent)
         });
-        let run = Run::new(shared, thread);
+        let run = ExecutionParts::new(shared, thread);
         Self { run: Some(Box::new(run)), abort: AbortHandle::default(), shape: PhantomData }
     }
 
@@ -90,7 +90,7 @@ impl<Ls> Execution<Ls> {
     }
 
     pub(crate) async fn open(&mut self) -> Result<(), Error> {
-        if Frame::depth() >= MAX_NESTED_HOOKS {
+        if HookFrame::depth() >= MAX_NESTED_HOOKS {
             return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
         }
         match self.run_mut()?.open().await {
@@ -102,15 +102,15 @@ impl<Ls> Execution<Ls> {
         }
     }
 
-    pub(crate) fn run_mut(&mut self) -> Result<&mut Run, Error> {
+    pub(crate) fn run_mut(&mut self) -> Result<&mut ExecutionParts, Error> {
         self.run.as_deref_mut().filter(|run| !run.shared().is_closed()).ok_or(Error::Aborted)
     }
 
-    pub(crate) fn take_run(&mut self) -> Option<Box<Run>> {
+    pub(crate) fn take_run(&mut self) -> Option<Box<ExecutionParts>> {
         self.run.take()
     }
 
-    fn run(&self) -> &Run {
+    fn run(&self) -> &ExecutionParts {
         self.run.as_deref().expect("an execution has its run until it is consumed")
     }
 
@@ -206,8 +206,11 @@ impl<Ls> Execution<Ls> {
     }
 
     /// Runs a future that can be aborted, within the limit of nesting.
-    async fn guarded<T>(&mut self, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
-        if Frame::depth() >= MAX_NESTED_HOOKS {
+    async fn guarded<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut ExecutionParts) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if HookFrame::depth() >= MAX_NESTED_HOOKS {
             return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
         }
         let abort = self.abort.clone();
@@ -287,7 +290,10 @@ impl<Ls> Execution<Ls> {
 }
 
 /// Runs a future while the lease is held. It ends at once when the lease is lost.
-async fn leased<T>(run: &mut Run, work: impl AsyncFnOnce(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+async fn leased<T>(
+    run: &mut ExecutionParts,
+    work: impl AsyncFnOnce(&mut ExecutionParts) -> Result<T, Error>,
+) -> Result<T, Error> {
     let shared = run.shared().clone();
     let (core, thread) = (shared.core(), shared.context_data().thread_id.clone());
     let when_held = core.settings.lease.when_held;

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use crate::id::{ExecutionId, LayerId};
 
 /// A running hook or function of a layer, and the frame it runs in.
-pub(crate) struct Frame {
+pub(crate) struct HookFrame {
     execution: ExecutionId,
     layer: LayerId,
     /// The name of the hook, or `function`.
     doing: &'static str,
-    above: Option<Arc<Frame>>,
+    above: Option<Arc<HookFrame>>,
 }
 
 tokio::task_local! {
-    static FRAME: Arc<Frame>;
+    static FRAME: Arc<HookFrame>;
 }
 
-impl Frame {
-    fn current() -> Option<Arc<Frame>> {
+impl HookFrame {
+    fn current() -> Option<Arc<HookFrame>> {
         FRAME.try_with(Arc::clone).ok()
     }
 
@@ -31,17 +31,17 @@ impl Frame {
         running: F,
     ) -> impl Future<Output = F::Output> + use<F> {
         let (execution, layer) = (execution.clone(), layer.clone());
-        FRAME.scope(Arc::new(Frame { execution, layer, doing, above: Frame::current() }), running)
+        FRAME.scope(Arc::new(HookFrame { execution, layer, doing, above: HookFrame::current() }), running)
     }
 
     /// The number of hooks and functions, of any execution, that are running around this point.
     pub(crate) fn depth() -> usize {
-        std::iter::successors(Frame::current(), |frame| frame.above.clone()).count()
+        std::iter::successors(HookFrame::current(), |frame| frame.above.clone()).count()
     }
 
     /// The hook or function of this layer that is running around this point.
     pub(crate) fn running(execution: &ExecutionId, layer: &LayerId) -> Option<&'static str> {
-        std::iter::successors(Frame::current(), |frame| frame.above.clone())
+        std::iter::successors(HookFrame::current(), |frame| frame.above.clone())
             .find(|frame| frame.execution == *execution && frame.layer == *layer)
             .map(|frame| frame.doing)
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::frame::Frame;
-use super::hook_run::{Ended, within};
-use super::shared::Shared;
+use super::frame::HookFrame;
+use super::hook_run::{FutureEnd, within};
+use super::shared::SharedExecution;
 use crate::error::FunctionError;
 use crate::id::LayerId;
 use crate::layer::*;
@@ -20,7 +20,7 @@ const FUNCTION: &str = "function";
 
 /// Calls a function of a layer while no hook of the layer runs; its new state is kept only if it succeeds.
 pub(crate) async fn call_function(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedExecution>,
     layer: &str,
     function: &str,
     arguments: Value,
@@ -29,7 +29,7 @@ pub(crate) async fn call_function(
     let roster = shared.roster();
     let Some(layer) = roster.get(layer) else { return Err(FunctionError::Unknown { name }) };
     let id = &layer.spec().id;
-    if let Some(doing) = Frame::running(shared.id(), id) {
+    if let Some(doing) = HookFrame::running(shared.id(), id) {
         shared.fault(Some(id), FUNCTION, format!("the layer called itself from `{doing}`"));
         return Err(FunctionError::Reentrant { layer: id.clone(), doing });
     }
@@ -40,21 +40,21 @@ pub(crate) async fn call_function(
     let _alone = lock.lock().await;
     let running = layer.execute(function, arguments, shared.state(id), shared.context());
     let Some(running) = running else { return Err(FunctionError::Unknown { name }) };
-    let running = Frame::run(shared.id(), id, FUNCTION, running);
+    let running = HookFrame::run(shared.id(), id, FUNCTION, running);
     match within(&*shared.core().host.clock, FUNCTION_TIMEOUT, running).await {
-        Ended::Done(Ok(answer)) => {
+        FutureEnd::Done(Ok(answer)) => {
             let change = answer.state.map_or(StateChange::Keep, StateChange::Set);
             shared.change_state(layer, change);
             Ok(answer.result)
         }
-        Ended::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
-        Ended::Done(Err(FnFailure::BadOutput(problem))) => {
+        FutureEnd::Done(Err(FnFailure::BadInput(problem))) => Err(FunctionError::BadInput { name, problem }),
+        FutureEnd::Done(Err(FnFailure::BadOutput(problem))) => {
             shared.fault(Some(id), FUNCTION, format!("result of `{name}`: {problem}"));
             Err(FunctionError::BadOutput { name, problem })
         }
-        Ended::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
-        Ended::Panicked(message) => Err(misbehaved(shared, id, name, format!("panicked: {message}"))),
-        Ended::Late(limit) => {
+        FutureEnd::Done(Err(FnFailure::Failed(source))) => Err(FunctionError::Failed { name, source }),
+        FutureEnd::Panicked(message) => Err(misbehaved(shared, id, name, format!("panicked: {message}"))),
+        FutureEnd::Late(limit) => {
             let message = format!("took longer than {} s and was cancelled", limit.as_secs());
             Err(misbehaved(shared, id, name, message))
         }
@@ -62,7 +62,7 @@ pub(crate) async fn call_function(
 }
 
 /// The error of a function that panicked or was cancelled.
-fn misbehaved(shared: &Shared, layer: &LayerId, name: String, message: String) -> FunctionError {
+fn misbehaved(shared: &SharedExecution, layer: &LayerId, name: String, message: String) -> FunctionError {
     shared.fault(Some(layer), FUNCTION, format!("`{name}` {message}"));
     FunctionError::Failed { name, source: message.into() }
 }

@@ -12,10 +12,10 @@ use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
-use super::eventual::{Asked, Refresh};
-use super::frame::Frame;
+use super::eventual::{RecallInputs, Refresh};
+use super::frame::HookFrame;
 use super::render::measure;
-use super::shared::{Background, Shared};
+use super::shared::{Background, SharedExecution};
 use crate::error::BoxError;
 use crate::event::{Event, MemoryTraceSpan, SpanBudget, SpanStatus};
 use crate::layer::*;
@@ -60,7 +60,7 @@ impl<T> HookRun<T> {
     }
 }
 
-impl Shared {
+impl SharedExecution {
     /// Runs a hook that needs a running layer.
     pub(crate) async fn run<'a, T, F>(self: &'a Arc<Self>, layer: &'a LayerRef, hook: Hook, call: F) -> HookRun<T>
     where
@@ -95,34 +95,34 @@ impl Shared {
         let started = clock.monotonic();
         let ctx = self.context();
         let trace = ctx.trace.clone();
-        let ran = |status| Ran::new(hook, clock.monotonic().saturating_sub(started), status);
-        if let Some(doing) = Frame::running(self.id(), id) {
+        let span = |status| HookSpan::new(hook, clock.monotonic().saturating_sub(started), status);
+        if let Some(doing) = HookFrame::running(self.id(), id) {
             let message = format!("the layer called itself from `{doing}`");
-            return self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into());
+            return self.failed(layer, span(SpanStatus::Error), message.clone(), &trace, message.into());
         }
         let limit = layer.spec().timeouts.of(hook);
         match within(clock, limit, self.begin(layer, hook, manner, call, ctx)).await {
-            Ended::Done(Begun { answer: Ok(mut answer), state, alone }) => {
+            FutureEnd::Done(Begun { answer: Ok(mut answer), state, alone }) => {
                 self.keep_state(layer, hook, state, answer.take_state(), alone).await;
                 let (budget, item_count) = (measure(&answer), answer.item_count());
-                self.span(layer, Ran { budget, item_count, ..ran(SpanStatus::Ok) }, &trace);
+                self.span(layer, HookSpan { budget, item_count, ..span(SpanStatus::Ok) }, &trace);
                 HookRun::Done(answer)
             }
-            Ended::Done(Begun { answer: Err(error), .. }) if error.is::<AbsentHook>() => {
+            FutureEnd::Done(Begun { answer: Err(error), .. }) if error.is::<AbsentHook>() => {
                 layer.mark_absent(hook);
                 HookRun::Absent
             }
-            Ended::Done(Begun { answer: Err(error), .. }) => {
+            FutureEnd::Done(Begun { answer: Err(error), .. }) => {
                 let message = crate::state::describe(&*error);
-                self.failed(layer, ran(SpanStatus::Error), message, &trace, error)
+                self.failed(layer, span(SpanStatus::Error), message, &trace, error)
             }
-            Ended::Panicked(message) => {
+            FutureEnd::Panicked(message) => {
                 let message = format!("panicked: {message}");
-                self.failed(layer, ran(SpanStatus::Error), message.clone(), &trace, message.into())
+                self.failed(layer, span(SpanStatus::Error), message.clone(), &trace, message.into())
             }
-            Ended::Late(limit) => {
+            FutureEnd::Late(limit) => {
                 let message = format!("took longer than {} ms and was cancelled", limit.as_millis());
-                self.failed(layer, ran(SpanStatus::Timeout), message.clone(), &trace, message.into())
+                self.failed(layer, span(SpanStatus::Timeout), message.clone(), &trace, message.into())
             }
         }
     }
@@ -147,7 +147,7 @@ impl Shared {
         let state = self.state(id);
         let given = state.clone();
         let span = tracing::debug_span!("memory_hook", layer_id = id.as_str(), hook = hook.as_str());
-        let running = Frame::run(self.id(), id, hook.as_str(), async move { call(given, ctx).await });
+        let running = HookFrame::run(self.id(), id, hook.as_str(), async move { call(given, ctx).await });
         Begun { answer: running.instrument(span).await, state, alone }
     }
 
@@ -186,7 +186,7 @@ impl Shared {
         let about = Box::new(move || {
             let Background { log, query } = shared.background();
             let thread = shared.context_data().thread_id.clone();
-            Asked { thread, query, items: (!has_state).then(|| log.len()), state: shared.state(&id) }
+            RecallInputs { thread, query, items: (!has_state).then(|| log.len()), state: shared.state(&id) }
         });
         self.core().eventual.refresh(&runtime, key, Refresh { about, recall, forced, lease });
     }
@@ -242,29 +242,36 @@ impl Shared {
         }
     }
 
-    fn failed<T>(&self, layer: &LayerRef, ran: Ran, message: String, trace: &HookTrace, error: BoxError) -> HookRun<T> {
-        let hook = ran.hook;
-        self.span(layer, Ran { error: Some(message.clone()), ..ran }, trace);
+    fn failed<T>(
+        &self,
+        layer: &LayerRef,
+        span: HookSpan,
+        message: String,
+        trace: &HookTrace,
+        error: BoxError,
+    ) -> HookRun<T> {
+        let hook = span.hook;
+        self.span(layer, HookSpan { error: Some(message.clone()), ..span }, trace);
         self.fault(Some(&layer.spec().id), hook.as_str(), message);
         HookRun::Failed(error)
     }
 
     /// Reports that a hook was not run, because its layer is disabled or uninitialised.
     pub(crate) fn skipped(&self, layer: &LayerRef, hook: Hook) {
-        self.span(layer, Ran::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
+        self.span(layer, HookSpan::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
     }
 
     /// Reports a hook run to `tracing` and the observer.
-    fn span(&self, layer: &LayerRef, ran: Ran, trace: &HookTrace) {
+    fn span(&self, layer: &LayerRef, span: HookSpan, trace: &HookTrace) {
         tracing::debug!(
             execution_id = self.id().as_str(),
             layer_id = layer.spec().id.as_str(),
-            hook = ran.hook.as_str(),
-            duration_us = ran.took.as_micros() as u64,
-            status = ?ran.status,
-            budget = ?ran.budget,
-            item_count = ran.item_count,
-            error = ran.error,
+            hook = span.hook.as_str(),
+            duration_us = span.took.as_micros() as u64,
+            status = ?span.status,
+            budget = ?span.budget,
+            item_count = span.item_count,
+            error = span.error,
             "hook ran"
         );
         if self.core().observer.is_none() {
@@ -273,12 +280,12 @@ impl Shared {
         let span = MemoryTraceSpan {
             execution_id: self.id().clone(),
             layer_id: layer.spec().id.clone(),
-            hook: ran.hook,
-            duration: ran.took,
-            status: ran.status,
-            budget: ran.budget,
-            item_count: ran.item_count,
-            error: ran.error,
+            hook: span.hook,
+            duration: span.took,
+            status: span.status,
+            budget: span.budget,
+            item_count: span.item_count,
+            error: span.error,
             notes: trace.take(),
         };
         self.core().emit(Event::Span(&span));
@@ -286,7 +293,7 @@ impl Shared {
 }
 
 /// The span of a hook run.
-struct Ran {
+struct HookSpan {
     hook: Hook,
     took: Duration,
     status: SpanStatus,
@@ -295,14 +302,14 @@ struct Ran {
     error: Option<String>,
 }
 
-impl Ran {
+impl HookSpan {
     fn new(hook: Hook, took: Duration, status: SpanStatus) -> Self {
         Self { hook, took, status, budget: None, item_count: None, error: None }
     }
 }
 
 /// How a guarded future ended.
-pub(crate) enum Ended<T> {
+pub(crate) enum FutureEnd<T> {
     Done(T),
     Panicked(String),
     Late(Duration),
@@ -313,18 +320,18 @@ pub(crate) async fn within<T>(
     clock: &dyn crate::clock::Clock,
     limit: Duration,
     future: impl Future<Output = T> + Send,
-) -> Ended<T> {
+) -> FutureEnd<T> {
     let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
     let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
     let ended = match first {
         Poll::Ready(ended) => ended,
         Poll::Pending => match select(future, clock.limit(limit)).await {
             Either::Left((ended, _)) => ended,
-            Either::Right(_) => return Ended::Late(limit),
+            Either::Right(_) => return FutureEnd::Late(limit),
         },
     };
     match ended {
-        Ok(answer) => Ended::Done(answer),
-        Err(panic) => Ended::Panicked(panic_text(&*panic)),
+        Ok(answer) => FutureEnd::Done(answer),
+        Err(panic) => FutureEnd::Panicked(panic_text(&*panic)),
     }
 }

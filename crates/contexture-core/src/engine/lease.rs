@@ -56,9 +56,9 @@ impl TurnLease {
     ) -> Result<LeaseGuard<'_>, Error> {
         let request = request(core, &format!("execution {execution}"), thread);
         let mut failures = 0;
-        let mut waiting = Waiting::new(when_held);
+        let mut lease_wait = LeaseWait::new(when_held);
         loop {
-            match wait_for(core, &request, &mut waiting).await {
+            match wait_for(core, &request, &mut lease_wait).await {
                 Ok(lease) => {
                     self.set(Some(lease));
                     return Ok(LeaseGuard(self));
@@ -105,18 +105,18 @@ impl TurnLease {
 /// Takes the lease on a thread for as long as it takes to delete it.
 pub(crate) async fn hold_to_delete(core: &Core, thread: &ThreadId) -> Result<Lease, Error> {
     let request = request(core, "an engine that deletes the thread", thread);
-    let mut waiting = Waiting::new(core.settings.lease.when_held);
-    wait_for(core, &request, &mut waiting).await.map_err(|error| match error {
+    let mut lease_wait = LeaseWait::new(core.settings.lease.when_held);
+    wait_for(core, &request, &mut lease_wait).await.map_err(|error| match error {
         StoreError::Held(holder) => held(thread, *holder),
         source => Error::Remove { thread: thread.clone(), source },
     })
 }
 
 /// Asks for a lease until it is free or there is no more time to wait.
-async fn wait_for(core: &Core, request: &LeaseRequest, waiting: &mut Waiting) -> Result<Lease, StoreError> {
+async fn wait_for(core: &Core, request: &LeaseRequest, lease_wait: &mut LeaseWait) -> Result<Lease, StoreError> {
     loop {
         match core.store.acquire_lease(request.clone()).await {
-            Err(StoreError::Held(holder)) => match waiting.next_look(&holder) {
+            Err(StoreError::Held(holder)) => match lease_wait.next_look(&holder) {
                 Some(pause) => core.host.clock.sleep(pause).await,
                 None => return Err(StoreError::Held(holder)),
             },
@@ -126,12 +126,12 @@ async fn wait_for(core: &Core, request: &LeaseRequest, waiting: &mut Waiting) ->
 }
 
 /// The progress of waiting for a thread.
-struct Waiting {
+struct LeaseWait {
     left: Duration,
     pause: Duration,
 }
 
-impl Waiting {
+impl LeaseWait {
     fn new(when_held: WhenHeld) -> Self {
         let left = match when_held {
             WhenHeld::Fail => Duration::ZERO,

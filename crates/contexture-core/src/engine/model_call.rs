@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::FutureExt;
 
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use super::thread::Thread;
 use super::toolbox::Toolbox;
 use super::voice::{Voice, voice};
@@ -16,7 +16,11 @@ use crate::model::{Deltas, LlmResponse, ModelRequest};
 use crate::window::Window;
 
 /// Sends a window to the model; returns the response with public names of tools.
-pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Window) -> Result<LlmResponse, Error> {
+pub(crate) async fn call_model(
+    shared: &SharedExecution,
+    thread: &mut Thread,
+    window: Window,
+) -> Result<LlmResponse, Error> {
     let (core, toolbox) = (shared.core(), shared.toolbox());
     let model = core.model.as_ref().ok_or_else(|| Error::Model("the engine was built without a model".into()))?;
     let request = ModelRequest {
@@ -43,7 +47,7 @@ pub(crate) async fn call_model(shared: &Shared, thread: &mut Thread, window: Win
 }
 
 /// Passes the pieces of a response to the observer, if there is one.
-fn deltas(shared: &Shared) -> Deltas {
+fn deltas(shared: &SharedExecution) -> Deltas {
     let core = shared.core().clone();
     if core.observer.is_none() {
         return Deltas::default();
@@ -55,12 +59,12 @@ fn deltas(shared: &Shared) -> Deltas {
 }
 
 /// Adds the cost of a response to the execution's totals.
-fn add_up(shared: &Shared, response: &LlmResponse) {
+fn add_up(shared: &SharedExecution, response: &LlmResponse) {
     shared.count_call(&response.usage, response.cost.unwrap_or(0.0));
 }
 
 /// Drops what a model must not produce: messages of the user or of the program, and outputs of tools.
-fn refuse_forged(shared: &Shared, response: &mut LlmResponse) {
+fn refuse_forged(shared: &SharedExecution, response: &mut LlmResponse) {
     let items = response.items.len();
     response.items.retain(|item| matches!(voice(item), Voice::Model | Voice::Unknown));
     let forged = items - response.items.len();

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::commit::worth_another_try;
 use super::hook_run::{HookRun, Manner};
-use super::shared::Shared;
-use super::thread::{Stored, Thread};
+use super::shared::SharedExecution;
+use super::thread::{StoredThread, Thread};
 use super::toolbox::Toolbox;
 use crate::error::{BoxError, Error};
 use crate::layer::*;
-use crate::state::{Durable, Unread, backup_key, decode_record, describe, state_key};
+use crate::state::{Durable, UnreadableRecord, backup_key, decode_record, describe, state_key};
 use crate::store::{Record, ScopedStorage, StoreError};
 
 /// Reads a thread and the stored states of its layers. Layers are initialised with [`init_layer`].
 pub(crate) async fn open(
     thread: &mut Thread,
-    shared: &Shared,
+    shared: &SharedExecution,
     layers: &[LayerRef],
 ) -> Result<Vec<Option<Record>>, Error> {
     let stored = read_all(thread, shared, layers).await.map_err(|error| not_opened(shared, error))?;
@@ -23,7 +23,7 @@ pub(crate) async fn open(
 }
 
 /// The thread and the stored states of layers, from one moment. A failing store is retried.
-async fn read_all(thread: &Thread, shared: &Shared, layers: &[LayerRef]) -> Result<Stored, StoreError> {
+async fn read_all(thread: &Thread, shared: &SharedExecution, layers: &[LayerRef]) -> Result<StoredThread, StoreError> {
     let mut failures = 0;
     loop {
         let error = match thread.read(shared, state_keys(shared, layers)).await {
@@ -37,7 +37,7 @@ async fn read_all(thread: &Thread, shared: &Shared, layers: &[LayerRef]) -> Resu
 }
 
 /// The stored states of layers, read at once. A failing store is retried.
-pub(crate) async fn read_states(shared: &Shared, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
+pub(crate) async fn read_states(shared: &SharedExecution, layers: &[LayerRef]) -> Result<Vec<Option<Record>>, Error> {
     let keys = state_keys(shared, layers);
     let mut failures = 0;
     loop {
@@ -51,16 +51,16 @@ pub(crate) async fn read_states(shared: &Shared, layers: &[LayerRef]) -> Result<
     }
 }
 
-fn not_opened(shared: &Shared, source: StoreError) -> Error {
+fn not_opened(shared: &SharedExecution, source: StoreError) -> Error {
     Error::Open { thread: shared.context_data().thread_id.clone(), source }
 }
 
-fn state_keys(shared: &Shared, layers: &[LayerRef]) -> Vec<String> {
+fn state_keys(shared: &SharedExecution, layers: &[LayerRef]) -> Vec<String> {
     layers.iter().map(|layer| state_key(&shared.storage_of(layer))).collect()
 }
 
 /// Adds a layer to this execution.
-pub(crate) async fn add_layer(shared: &Arc<Shared>, layer: LayerRef) -> Result<(), Error> {
+pub(crate) async fn add_layer(shared: &Arc<SharedExecution>, layer: LayerRef) -> Result<(), Error> {
     let core = shared.core();
     let roster = shared.roster().with(layer.clone())?;
     roster.check_policy(&shared.core().settings.policy)?;
@@ -73,7 +73,11 @@ pub(crate) async fn add_layer(shared: &Arc<Shared>, layer: LayerRef) -> Result<(
 }
 
 /// Restores a layer's state and runs its `init`.
-pub(crate) async fn init_layer(shared: &Arc<Shared>, layer: &LayerRef, record: Option<Record>) -> Result<(), Error> {
+pub(crate) async fn init_layer(
+    shared: &Arc<SharedExecution>,
+    layer: &LayerRef,
+    record: Option<Record>,
+) -> Result<(), Error> {
     let (spec, states) = (layer.spec(), &shared.core().states);
     let storage = shared.storage_of(layer);
     let (stored, unread) = match record.as_ref().filter(|_| spec.scope != MemoryScope::Execution) {
@@ -103,7 +107,7 @@ pub(crate) async fn init_layer(shared: &Arc<Shared>, layer: &LayerRef, record: O
     Ok(())
 }
 
-fn init_failed(shared: &Shared, layer: &LayerRef, source: BoxError) -> Result<(), Error> {
+fn init_failed(shared: &SharedExecution, layer: &LayerRef, source: BoxError) -> Result<(), Error> {
     let spec = layer.spec();
     match spec.on_init_error {
         OnInitError::Throw => Err(Error::Init { layer: spec.id.clone(), source }),
@@ -118,11 +122,11 @@ fn init_failed(shared: &Shared, layer: &LayerRef, source: BoxError) -> Result<()
 ///
 /// If the backup fails, the record is returned, to be backed up by the write that would overwrite it.
 async fn restore(
-    shared: &Shared,
+    shared: &SharedExecution,
     layer: &LayerRef,
     storage: &ScopedStorage,
     record: &Record,
-) -> (Option<StateValue>, Option<Unread>) {
+) -> (Option<StateValue>, Option<UnreadableRecord>) {
     let problem = match decode_record(&**layer, &record.value) {
         Ok(state) => return (Some(state), None),
         Err(problem) => problem,
@@ -137,6 +141,6 @@ async fn restore(
         "the stored state does not parse ({problem}); it is kept as `{backup_key}`{when}, and the layer starts with its default"
     );
     shared.fault(Some(&layer.spec().id), "restore", message);
-    let unread = kept.is_err().then(|| Unread { backup_key, value: record.value.as_slice().into() });
+    let unread = kept.is_err().then(|| UnreadableRecord { backup_key, value: record.value.as_slice().into() });
     (None, unread)
 }

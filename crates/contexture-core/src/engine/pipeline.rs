@@ -1,6 +1,6 @@
 //! Passes new items through `on_item_append` of every layer, by slot.
 
-use super::recall::{Asking, Recalled};
+use super::recall::{RecallContext, Recalled};
 use super::voice::{Voice, may_speak, meets_schema, voice};
 use crate::id::LayerId;
 use crate::item::{FunctionCallOutput, Item, Origin, Role};
@@ -10,15 +10,23 @@ use crate::layer::*;
 const WITHHELD: &str = "The output of this call was withheld.";
 
 /// Passes a user message through every layer before it is logged. The result may be empty.
-pub(crate) async fn filter_message(asking: &Asking<'_>, recalled: &mut Recalled, message: Item) -> Vec<Item> {
-    filter(asking, recalled, vec![message], None).await
+pub(crate) async fn filter_message(
+    recall_context: &RecallContext<'_>,
+    recalled: &mut Recalled,
+    message: Item,
+) -> Vec<Item> {
+    filter(recall_context, recalled, vec![message], None).await
 }
 
 /// Passes the output of a call through every layer before it is logged. The output is always the first item.
-pub(crate) async fn filter_output(asking: &Asking<'_>, recalled: &mut Recalled, output: Item) -> Vec<Item> {
+pub(crate) async fn filter_output(
+    recall_context: &RecallContext<'_>,
+    recalled: &mut Recalled,
+    output: Item,
+) -> Vec<Item> {
     let call_id = output.as_output().map(|output| output.call_id.clone()).unwrap_or_default();
     let outcome = output.as_output().map(|output| output.outcome).unwrap_or_default();
-    let mut items = filter(asking, recalled, vec![output], Some(&call_id)).await;
+    let mut items = filter(recall_context, recalled, vec![output], Some(&call_id)).await;
     // Providers reject a conversation in which a call is not directly followed by its output.
     match items.iter().position(|item| item.as_output().is_some()) {
         Some(output) => items[..=output].rotate_right(1),
@@ -33,21 +41,21 @@ pub(crate) async fn filter_output(asking: &Asking<'_>, recalled: &mut Recalled, 
 
 /// Each layer gets what the previous one returned. `call_id` is the call that the items are the output of.
 async fn filter(
-    asking: &Asking<'_>,
+    recall_context: &RecallContext<'_>,
     recalled: &mut Recalled,
     mut items: Vec<Item>,
     call_id: Option<&str>,
 ) -> Vec<Item> {
-    let shared = asking.shared;
+    let shared = recall_context.shared;
     let roster = shared.roster();
     let mut budgets = None;
     for layer in roster.by_slot() {
         if !layer.may_have(Hook::OnItemAppend) {
             continue;
         }
-        let budgets = budgets.get_or_insert_with(|| asking.budgets(&roster));
+        let budgets = budgets.get_or_insert_with(|| recall_context.budgets(&roster));
         let budget = budgets.get(&layer.spec().id).copied().unwrap_or_default();
-        let (before, log) = (items.clone(), asking.log.clone());
+        let (before, log) = (items.clone(), recall_context.log.clone());
         let given = before.clone();
         let run = shared.run(layer, Hook::OnItemAppend, move |state, ctx| {
             let state = layer.state_or_default(state.as_ref());

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use super::hook_run::Manner;
 use super::render::{render, span_budget};
 use super::roster::Roster;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use crate::budget::{BudgetInput, allocate};
 use crate::id::{IdMap, LayerId};
 use crate::item::{Item, Message};
@@ -31,15 +31,15 @@ pub(crate) struct Recalled {
 }
 
 /// The inputs of a recall besides the layers.
-pub(crate) struct Asking<'a> {
-    pub(crate) shared: &'a Arc<Shared>,
+pub(crate) struct RecallContext<'a> {
+    pub(crate) shared: &'a Arc<SharedExecution>,
     pub(crate) log: &'a ItemLog,
     /// In counted tokens.
     pub(crate) policy: ProjectionPolicy,
 }
 
 /// A layer's share and its result.
-struct Asked {
+struct LayerRecall {
     layer: LayerRef,
     allocated: u64,
     outcome: Option<(Block, RecallItems, Option<Rerender>)>,
@@ -68,31 +68,31 @@ impl Recalled {
     }
 
     /// Recalls every layer, once a turn.
-    pub(crate) async fn recall_all(&mut self, asking: &Asking<'_>) {
+    pub(crate) async fn recall_all(&mut self, recall_context: &RecallContext<'_>) {
         let wished = std::mem::take(&mut self.batched);
         self.immediate.clear();
-        asking.shared.keep_for_background(asking.log, &self.query);
-        asking.refresh_eventual(&wished);
-        self.recall(asking, None).await;
+        recall_context.shared.keep_for_background(recall_context.log, &self.query);
+        recall_context.refresh_eventual(&wished);
+        self.recall(recall_context, None).await;
     }
 
     /// Recalls the layers for which it was requested since the last model call.
-    pub(crate) async fn rerender(&mut self, asking: &Asking<'_>) {
+    pub(crate) async fn rerender(&mut self, recall_context: &RecallContext<'_>) {
         let chosen = std::mem::take(&mut self.immediate);
         if !chosen.is_empty() {
-            asking.shared.keep_for_background(asking.log, &self.query);
-            asking.refresh_eventual(&chosen);
-            self.recall(asking, Some(chosen)).await;
+            recall_context.shared.keep_for_background(recall_context.log, &self.query);
+            recall_context.refresh_eventual(&chosen);
+            self.recall(recall_context, Some(chosen)).await;
         }
     }
 
     /// Recalls the chosen layers (`None`: all), and the layers that they request, in at most three rounds.
-    async fn recall(&mut self, asking: &Asking<'_>, mut chosen: Option<Vec<LayerId>>) {
+    async fn recall(&mut self, recall_context: &RecallContext<'_>, mut chosen: Option<Vec<LayerId>>) {
         for _ in 0..=MAX_RERENDER_DEPTH {
-            let asked = self.ask(asking, chosen.as_deref()).await;
+            let asked = self.ask(recall_context, chosen.as_deref()).await;
             let wishes: Vec<(LayerRef, Rerender)> =
                 asked.iter().filter_map(|asked| Some((asked.layer.clone(), asked.outcome.as_ref()?.2?))).collect();
-            let roster = asking.shared.roster();
+            let roster = recall_context.shared.roster();
             self.take_blocks(&roster, asked);
             for (layer, wish) in wishes {
                 self.wish(&roster, &layer, wish);
@@ -101,14 +101,14 @@ impl Recalled {
             if next.is_empty() {
                 return;
             }
-            asking.refresh_eventual(&next);
+            recall_context.refresh_eventual(&next);
             chosen = Some(next);
         }
         // Every layer is recalled at the next turn anyway.
         let message = format!(
             "re-renders requested re-renders more than {MAX_RERENDER_DEPTH} times; the rest waits for the next turn"
         );
-        asking.shared.fault(None, "recall", message);
+        recall_context.shared.fault(None, "recall", message);
     }
 
     /// Records that layers are to be recalled again.
@@ -131,41 +131,41 @@ impl Recalled {
     }
 
     /// Recalls the chosen layers at once; the results are in slot order.
-    async fn ask(&self, asking: &Asking<'_>, chosen: Option<&[LayerId]>) -> Vec<Asked> {
-        let shared = asking.shared;
+    async fn ask(&self, recall_context: &RecallContext<'_>, chosen: Option<&[LayerId]>) -> Vec<LayerRecall> {
+        let shared = recall_context.shared;
         let is_chosen = |layer: &LayerRef| chosen.is_none_or(|chosen| chosen.contains(&layer.spec().id));
         let roster = shared.roster();
-        let (running, skipped) = asking.recallable(&roster);
+        let (running, skipped) = recall_context.recallable(&roster);
         for layer in skipped.into_iter().filter(|layer| is_chosen(layer)) {
             shared.skipped(layer, Hook::Recall);
         }
-        let allotments = asking.allot(&running);
+        let allotments = recall_context.allot(&running);
         let asked = running.into_iter().cloned().zip(allotments).filter(|(layer, _)| is_chosen(layer));
         join_all(asked.map(async |(layer, allocated)| {
             let outcome = match shared.is_eventual(&layer) {
                 true => Some(self.serve_cached(shared, &layer, allocated)),
-                false => self.recall_layer(asking, &layer, allocated).await,
+                false => self.recall_layer(recall_context, &layer, allocated).await,
             };
-            Asked { layer, allocated, outcome }
+            LayerRecall { layer, allocated, outcome }
         }))
         .await
     }
 
     async fn recall_layer(
         &self,
-        asking: &Asking<'_>,
+        recall_context: &RecallContext<'_>,
         layer: &LayerRef,
         allocated: u64,
     ) -> Option<(Block, RecallItems, Option<Rerender>)> {
         let mut block = None;
         let measure = |answer: &RecallResult<StateValue>| {
-            let made = self.block(asking.shared, layer, &answer.items, allocated, Served::Fresh);
+            let made = self.block(recall_context.shared, layer, &answer.items, allocated, Served::Fresh);
             let budget = span_budget(allocated, made.tokens);
             block = Some(made);
             Some(budget)
         };
-        let (log, query) = (asking.log.clone(), self.query.clone());
-        let run = asking.shared.run_always(layer, Hook::Recall, Manner::Alone, measure, move |state, ctx| {
+        let (log, query) = (recall_context.log.clone(), self.query.clone());
+        let run = recall_context.shared.run_always(layer, Hook::Recall, Manner::Alone, measure, move |state, ctx| {
             let state = layer.state_or_default(state.as_ref());
             layer.recall(RecallParams { log, query, ctx, state, budget: allocated })
         });
@@ -175,7 +175,7 @@ impl Recalled {
 
     fn serve_cached(
         &self,
-        shared: &Shared,
+        shared: &SharedExecution,
         layer: &LayerRef,
         allocated: u64,
     ) -> (Block, RecallItems, Option<Rerender>) {
@@ -184,7 +184,14 @@ impl Recalled {
     }
 
     /// Renders a result within its budget, reusing the block of an identical earlier result.
-    fn block(&self, shared: &Shared, layer: &LayerRef, answer: &RecallItems, allocated: u64, served: Served) -> Block {
+    fn block(
+        &self,
+        shared: &SharedExecution,
+        layer: &LayerRef,
+        answer: &RecallItems,
+        allocated: u64,
+        served: Served,
+    ) -> Block {
         let spec = layer.spec();
         let block = |items: Arc<[Arc<Item>]>, tokens| Block {
             layer: spec.id.clone(),
@@ -208,9 +215,9 @@ impl Recalled {
     }
 
     /// Replaces old blocks by new ones, in slot order.
-    fn take_blocks(&mut self, roster: &Roster, asked: Vec<Asked>) {
+    fn take_blocks(&mut self, roster: &Roster, asked: Vec<LayerRecall>) {
         let mut is_new = false;
-        for Asked { layer, allocated, outcome } in asked {
+        for LayerRecall { layer, allocated, outcome } in asked {
             let spec = layer.spec();
             let (block, answer) = match outcome {
                 Some((block, answer, _)) => (block, answer),
@@ -233,7 +240,7 @@ impl Recalled {
     }
 }
 
-impl Asking<'_> {
+impl RecallContext<'_> {
     /// Schedules a refresh of eventual layers, which never delays the turn.
     fn refresh_eventual(&self, chosen: &[LayerId]) {
         for layer in chosen.iter().filter_map(|id| self.shared.roster().get(id.as_str()).cloned()) {

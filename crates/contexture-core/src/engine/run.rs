@@ -7,10 +7,10 @@ use super::assemble::assemble;
 use super::model_call::call_model;
 use super::open;
 use super::pipeline::{filter_message, filter_output};
-use super::recall::{Asking, Recalled};
+use super::recall::{RecallContext, Recalled};
 use super::removal::remove_thread;
-use super::shared::Shared;
-use super::steering::{Verdict, judge_call, judge_response};
+use super::shared::SharedExecution;
+use super::steering::{SteeringVerdict, judge_call, judge_response};
 use super::thread::{INTERRUPTED, Thread};
 use super::tools::call_tool;
 use crate::error::Error;
@@ -25,33 +25,33 @@ use crate::usage::StepUsage;
 use crate::window::Window;
 
 /// The parts of an execution.
-pub(crate) struct Run {
-    shared: Arc<Shared>,
+pub(crate) struct ExecutionParts {
+    shared: Arc<SharedExecution>,
     thread: Thread,
     recalled: Recalled,
-    reply: Reply,
+    reply: TurnProgress,
 }
 
 /// The progress of the turn.
 #[derive(Default)]
-struct Reply {
+struct TurnProgress {
     /// The last accepted response.
     response: Option<LlmResponse>,
     /// The token usage of the last request.
     usage: Option<StepUsage>,
 }
 
-impl Run {
-    pub(crate) fn new(shared: Arc<Shared>, thread: ThreadId) -> Self {
+impl ExecutionParts {
+    pub(crate) fn new(shared: Arc<SharedExecution>, thread: ThreadId) -> Self {
         Self {
             thread: Thread::new(thread, shared.id()),
             recalled: Recalled::new(&ItemLog::new()),
             shared,
-            reply: Reply::default(),
+            reply: TurnProgress::default(),
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<SharedExecution> {
         &self.shared
     }
 
@@ -117,9 +117,9 @@ impl Run {
     /// Logs the user's message. `false`: a layer dropped it, and the model is not called.
     pub(crate) async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
         self.thread.close_unfinished_turn(&self.shared);
-        self.reply = Reply::default();
+        self.reply = TurnProgress::default();
         let message = input.into_message();
-        let items = filter_message(&asking(&self.shared, &self.thread), &mut self.recalled, message).await;
+        let items = filter_message(&recall_context(&self.shared, &self.thread), &mut self.recalled, message).await;
         if items.is_empty() {
             self.commit().await?;
             return Ok(false);
@@ -158,8 +158,8 @@ impl Run {
     }
 
     async fn recall_all(&mut self) {
-        let asking = asking(&self.shared, &self.thread);
-        self.recalled.recall_all(&asking).await;
+        let recall_context = recall_context(&self.shared, &self.thread);
+        self.recalled.recall_all(&recall_context).await;
         self.thread.observe_turn(self.recalled.blocks());
     }
 
@@ -209,15 +209,15 @@ impl Run {
             let window = self.assemble().await?;
             let response = call_model(&self.shared, &mut self.thread, window).await?;
             match judge_response(&self.shared, self.thread.log(), &response).await {
-                Verdict::Pass => {}
-                Verdict::Guide(guidance) => {
+                SteeringVerdict::Pass => {}
+                SteeringVerdict::Guide(guidance) => {
                     if self.thread.turn_mut().is_some_and(|turn| turn.guided(guidance)) {
                         continue;
                     }
                     let message = "the response was rejected too often; it is accepted unchanged";
                     self.shared.fault(None, Hook::AfterModelCall.as_str(), message.to_owned());
                 }
-                Verdict::Deny { layer, reason } => {
+                SteeringVerdict::Deny { layer, reason } => {
                     if let Some(turn) = self.thread.turn_mut() {
                         turn.finish();
                     }
@@ -232,7 +232,7 @@ impl Run {
 
     /// Builds the next window, after recalling the layers for which that was requested.
     pub(crate) async fn assemble(&mut self) -> Result<Window, Error> {
-        self.recalled.rerender(&asking(&self.shared, &self.thread)).await;
+        self.recalled.rerender(&recall_context(&self.shared, &self.thread)).await;
         let core = self.shared.core();
         self.thread.provider_mut().watch_expiry(core.host.clock.now(), core.settings.cache_ttl);
         let window = assemble(&self.shared, &mut self.thread, &self.recalled).await?;
@@ -263,12 +263,12 @@ impl Run {
         let call = Arc::new(toolbox.unfolded(call));
         let public_name: Arc<str> = toolbox.public_name(&call.name).into();
         match judge_call(&self.shared, self.thread.log(), &public_name, &call).await {
-            Verdict::Pass => {}
-            Verdict::Guide(guidance) => {
+            SteeringVerdict::Pass => {}
+            SteeringVerdict::Guide(guidance) => {
                 let output = FunctionCallOutput::new(&call.call_id, guidance, Outcome::Denied);
                 return self.answer_call(&call, output.into()).await;
             }
-            Verdict::Deny { reason, .. } => {
+            SteeringVerdict::Deny { reason, .. } => {
                 let denied = format!("This call was denied and did not run: {reason}");
                 let output = FunctionCallOutput::new(&call.call_id, denied, Outcome::Denied);
                 return self.answer_call(&call, output.into()).await;
@@ -293,7 +293,7 @@ impl Run {
         if let Item::FunctionCallOutput(output) = &output {
             self.shared.core().emit(Event::Output(CallOutput { execution_id: self.shared.id(), call, output }));
         }
-        let items = filter_output(&asking(&self.shared, &self.thread), &mut self.recalled, output).await;
+        let items = filter_output(&recall_context(&self.shared, &self.thread), &mut self.recalled, output).await;
         self.thread.answer_call(&self.shared, items);
         self.commit().await
     }
@@ -310,13 +310,13 @@ impl Run {
     }
 }
 
-fn asking<'a>(shared: &'a Arc<Shared>, thread: &'a Thread) -> Asking<'a> {
+fn recall_context<'a>(shared: &'a Arc<SharedExecution>, thread: &'a Thread) -> RecallContext<'a> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
-    Asking { shared, log: thread.log(), policy }
+    RecallContext { shared, log: thread.log(), policy }
 }
 
 /// Runs `store` of all layers at once.
-async fn store(shared: &Arc<Shared>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
+async fn store(shared: &Arc<SharedExecution>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
     let roster = shared.roster();
     let layers: Vec<&LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Store)).collect();
     if layers.is_empty() {

@@ -8,12 +8,12 @@ use crate::store::{escape_segment, layer_prefix};
 
 /// A scope with the id of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub(crate) struct OwnerScope {
     kind: String,
     id: String,
 }
 
-impl Scope {
+impl OwnerScope {
     pub(crate) fn new(kind: &str, id: &str) -> Self {
         Self { kind: kind.to_owned(), id: id.to_owned() }
     }
@@ -34,7 +34,7 @@ impl Scope {
 }
 
 /// `resource:ann`, `resource.project:site`, `thread:main`. Everything after the first colon is the id.
-impl fmt::Display for Scope {
+impl fmt::Display for OwnerScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", escape_segment(&self.kind).replace(':', "%3A"), self.id)
     }

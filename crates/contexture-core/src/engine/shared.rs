@@ -10,7 +10,7 @@ use super::end_progress::EndProgress;
 use super::eventual::ScopeKey;
 use super::lease::TurnLease;
 use super::roster::Roster;
-use super::scope::Scope;
+use super::scope::OwnerScope;
 use super::toolbox::Toolbox;
 use crate::id::{ExecutionId, IdMap, LayerId};
 use crate::layer::*;
@@ -19,7 +19,7 @@ use crate::model::Usage;
 use crate::store::ScopedStorage;
 
 /// The part of an execution that is shared with handles and background tasks.
-pub(crate) struct Shared {
+pub(crate) struct SharedExecution {
     core: Arc<Core>,
     id: ExecutionId,
     roster: RwLock<Arc<Roster>>,
@@ -40,9 +40,9 @@ pub(crate) struct Shared {
     /// The progress of its end.
     ending: Arc<Mutex<EndProgress>>,
     /// The executions that it started and that may still exist.
-    children: std::sync::Mutex<Vec<Weak<Shared>>>,
+    children: std::sync::Mutex<Vec<Weak<SharedExecution>>>,
     /// The execution that started this one.
-    parent: Option<Arc<Shared>>,
+    parent: Option<Arc<SharedExecution>>,
     /// One lock for each layer: its hooks and functions never run at the same time.
     locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
 }
@@ -54,8 +54,8 @@ pub(crate) struct Background {
     pub(crate) query: Arc<str>,
 }
 
-impl Shared {
-    pub(crate) fn new(core: Arc<Core>, context: ContextData, parent: Option<Arc<Shared>>) -> Self {
+impl SharedExecution {
+    pub(crate) fn new(core: Arc<Core>, context: ContextData, parent: Option<Arc<SharedExecution>>) -> Self {
         let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
         Self {
             id: context.execution_id.clone(),
@@ -191,14 +191,14 @@ impl Shared {
     }
 
     /// Notes that it started a child.
-    pub(crate) fn add_child(&self, child: &Arc<Shared>) {
+    pub(crate) fn add_child(&self, child: &Arc<SharedExecution>) {
         let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(child));
     }
 
     /// The children that still exist, in the order in which they were started.
-    pub(crate) fn take_children(&self) -> Vec<Arc<Shared>> {
+    pub(crate) fn take_children(&self) -> Vec<Arc<SharedExecution>> {
         let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
         children.iter().filter_map(Weak::upgrade).collect()
     }
@@ -213,19 +213,21 @@ impl Shared {
     ///
     /// Without a resource, a resource scope is the thread's own scope, so that a thread and a resource of the same name
     /// do not collide.
-    pub(crate) fn scope_of(&self, spec: &LayerSpec) -> Scope {
+    pub(crate) fn scope_of(&self, spec: &LayerSpec) -> OwnerScope {
         let context = self.context_data();
-        let of_thread = || Scope::new(MemoryScope::Thread.as_str(), context.thread_id.as_str());
+        let of_thread = || OwnerScope::new(MemoryScope::Thread.as_str(), context.thread_id.as_str());
         match (spec.scope, context.resources.get(&spec.resource)) {
-            (MemoryScope::Resource, Some(resource)) => Scope::of_resource(&spec.resource, resource),
+            (MemoryScope::Resource, Some(resource)) => OwnerScope::of_resource(&spec.resource, resource),
             (MemoryScope::Resource, None) | (MemoryScope::Thread, _) => of_thread(),
-            (MemoryScope::Global, _) => Scope::new(MemoryScope::Global.as_str(), "all"),
-            (MemoryScope::Execution, _) => Scope::new(MemoryScope::Execution.as_str(), context.execution_id.as_str()),
+            (MemoryScope::Global, _) => OwnerScope::new(MemoryScope::Global.as_str(), "all"),
+            (MemoryScope::Execution, _) => {
+                OwnerScope::new(MemoryScope::Execution.as_str(), context.execution_id.as_str())
+            }
         }
     }
 
     /// Whether a layer's state here and in another execution is the same stored record.
-    pub(crate) fn share_scope(&self, other: &Shared, layer: &LayerRef) -> bool {
+    pub(crate) fn share_scope(&self, other: &SharedExecution, layer: &LayerRef) -> bool {
         let spec = layer.spec();
         spec.scope != MemoryScope::Execution && self.scope_of(spec) == other.scope_of(spec)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::hook_run::HookRun;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use crate::id::LayerId;
 use crate::item::FunctionCall;
 use crate::layer::*;
@@ -11,7 +11,7 @@ use crate::log::ItemLog;
 use crate::model::LlmResponse;
 
 /// The decision of all layers about a response or a call.
-pub(crate) enum Verdict {
+pub(crate) enum SteeringVerdict {
     /// Allowed.
     Pass,
     /// Denied.
@@ -21,10 +21,14 @@ pub(crate) enum Verdict {
 }
 
 /// Runs `after_model_call` of every layer, by slot.
-pub(crate) async fn judge_response(shared: &Arc<Shared>, log: &ItemLog, response: &LlmResponse) -> Verdict {
+pub(crate) async fn judge_response(
+    shared: &Arc<SharedExecution>,
+    log: &ItemLog,
+    response: &LlmResponse,
+) -> SteeringVerdict {
     let roster = shared.roster();
     if !roster.by_slot().any(|layer| layer.may_have(Hook::AfterModelCall)) {
-        return Verdict::Pass;
+        return SteeringVerdict::Pass;
     }
     let response = Arc::new(response.clone());
     let mut guidance = Vec::new();
@@ -37,7 +41,9 @@ pub(crate) async fn judge_response(shared: &Arc<Shared>, log: &ItemLog, response
         match run.await {
             HookRun::Done(answer) => match answer.decision {
                 SteeringDecision::Allow => {}
-                SteeringDecision::Deny { reason } => return Verdict::Deny { layer: layer.spec().id.clone(), reason },
+                SteeringDecision::Deny { reason } => {
+                    return SteeringVerdict::Deny { layer: layer.spec().id.clone(), reason };
+                }
                 SteeringDecision::Guide { guidance: said } => guidance.push(said),
             },
             HookRun::Absent | HookRun::Skipped | HookRun::Failed(_) => {}
@@ -48,11 +54,11 @@ pub(crate) async fn judge_response(shared: &Arc<Shared>, log: &ItemLog, response
 
 /// Runs `before_tool_call` of every layer, by slot. A failure denies the call, unless the layer's spec says otherwise.
 pub(crate) async fn judge_call(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedExecution>,
     log: &ItemLog,
     public_name: &Arc<str>,
     call: &Arc<FunctionCall>,
-) -> Verdict {
+) -> SteeringVerdict {
     let mut guidance = Vec::new();
     for layer in shared.roster().by_slot() {
         let id = &layer.spec().id;
@@ -64,12 +70,12 @@ pub(crate) async fn judge_call(
         match run.await {
             HookRun::Done(answer) => match answer.decision {
                 SteeringDecision::Allow => {}
-                SteeringDecision::Deny { reason } => return Verdict::Deny { layer: id.clone(), reason },
+                SteeringDecision::Deny { reason } => return SteeringVerdict::Deny { layer: id.clone(), reason },
                 SteeringDecision::Guide { guidance: said } => guidance.push(said),
             },
             HookRun::Failed(error) if layer.spec().on_gate_error == OnGateError::Deny => {
                 let reason = format!("`before_tool_call` of layer `{id}` failed: {error}");
-                return Verdict::Deny { layer: id.clone(), reason };
+                return SteeringVerdict::Deny { layer: id.clone(), reason };
             }
             HookRun::Failed(_) | HookRun::Absent | HookRun::Skipped => {}
         }
@@ -77,7 +83,7 @@ pub(crate) async fn judge_call(
     joined(guidance)
 }
 
-fn joined(mut guidance: Vec<String>) -> Verdict {
+fn joined(mut guidance: Vec<String>) -> SteeringVerdict {
     guidance.retain(|said| !said.trim().is_empty());
-    if guidance.is_empty() { Verdict::Pass } else { Verdict::Guide(guidance.join("\n")) }
+    if guidance.is_empty() { SteeringVerdict::Pass } else { SteeringVerdict::Guide(guidance.join("\n")) }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use crate::error::BoxError;
 use crate::item::Item;
 use crate::log::ItemLog;
@@ -15,7 +15,7 @@ const LEAST_TOLD_TOKENS: u64 = 64;
 
 /// A summary by the overflow model, or the ledger if there is no model or its summary is unusable.
 pub(crate) async fn summarize(
-    shared: &Shared,
+    shared: &SharedExecution,
     log: &ItemLog,
     policy: &ProjectionPolicy,
     request: &SummaryRequest,
@@ -45,7 +45,7 @@ pub(crate) async fn summarize(
 }
 
 async fn summary_by_model(
-    shared: &Shared,
+    shared: &SharedExecution,
     log: &ItemLog,
     policy: &ProjectionPolicy,
     request: &SummaryRequest,
@@ -53,7 +53,7 @@ async fn summary_by_model(
     let model = policy.overflow_model.clone()?;
     let caller = shared.context_data().call_model.clone()?;
     let mut items: Vec<Item> = request.previous.iter().map(|text| Item::developer(text.clone())).collect();
-    items.extend(told(&*shared.core().counter, log, policy, request.start..request.end));
+    items.extend(summary_items(&*shared.core().counter, log, policy, request.start..request.end));
     let instructions = format!(
         "Summarise this part of a conversation for the one who goes on with it: what was asked, what was done, \
          what was found, what is open. At most {} tokens. Answer with the summary alone.",
@@ -65,7 +65,12 @@ async fn summary_by_model(
 
 /// Items of the log as text for the overflow model, within the size of a window: if there are more, large ones are cut
 /// to their share, and the oldest are dropped.
-fn told(counter: &dyn TokenCounter, log: &ItemLog, policy: &ProjectionPolicy, range: Range<usize>) -> Vec<Item> {
+fn summary_items(
+    counter: &dyn TokenCounter,
+    log: &ItemLog,
+    policy: &ProjectionPolicy,
+    range: Range<usize>,
+) -> Vec<Item> {
     // A fifth is reserved for the names of speakers, the last summary and the instructions.
     let room = policy.token_budget.saturating_sub(policy.response_reserve) / 5 * 4;
     let fits = log.range_tokens(range.clone()) <= room;

@@ -11,7 +11,7 @@ mod read;
 use std::sync::Arc;
 
 use super::provider::Provider;
-use super::shared::Shared;
+use super::shared::SharedExecution;
 use crate::decision::{Action, Decision, EpochReason, Price};
 use crate::error::Error;
 use crate::history::History;
@@ -26,9 +26,9 @@ use crate::window::{Assembly, Block, Projection, WindowInput};
 
 use claims::{Claims, open_calls};
 use journal::Journal;
-pub(crate) use read::{Changes, HeadNow, Stored};
+pub(crate) use read::{HeadNow, StoredThread, ThreadChanges};
 pub(crate) use records::CommittedBatch;
-use records::{Head, LogRecord, encode_turn};
+use records::{LogRecord, ThreadHead, encode_turn};
 
 /// The output of a call whose outcome is unknown.
 pub(crate) const INTERRUPTED: &str =
@@ -99,7 +99,7 @@ impl Thread {
     }
 
     /// Starts a new thread with the items of another. Calls that have no output there get one here.
-    pub(crate) fn fork(&mut self, shared: &Shared, log: &ItemLog) {
+    pub(crate) fn fork(&mut self, shared: &SharedExecution, log: &ItemLog) {
         self.log = log.clone();
         shared.log().set(self.log.clone());
         let calls = log.open_calls().filter_map(|position| log.get(position)?.item.as_call());
@@ -124,7 +124,7 @@ impl Thread {
     }
 
     /// Adds items to the log, counting each once.
-    pub(crate) fn append(&mut self, shared: &Shared, items: impl IntoIterator<Item = Arc<Item>>) {
+    pub(crate) fn append(&mut self, shared: &SharedExecution, items: impl IntoIterator<Item = Arc<Item>>) {
         let core = shared.core();
         let counted: Vec<(Arc<Item>, u64)> =
             items.into_iter().map(|item| (item.clone(), count_item(&*core.counter, &item))).collect();
@@ -147,7 +147,7 @@ impl Thread {
     /// log while the turn calls the model again instead of the tools.
     pub(crate) fn respond(
         &mut self,
-        shared: &Shared,
+        shared: &SharedExecution,
         items: &[Arc<Item>],
         calls: Vec<FunctionCall>,
         too_many: &[FunctionCall],
@@ -161,7 +161,7 @@ impl Thread {
     }
 
     /// Logs the output of the current call.
-    pub(crate) fn answer_call(&mut self, shared: &Shared, items: Vec<Item>) {
+    pub(crate) fn answer_call(&mut self, shared: &SharedExecution, items: Vec<Item>) {
         self.append(shared, items.into_iter().map(Arc::new));
         if let Some(turn) = &mut self.turn {
             turn.answered();
@@ -174,13 +174,13 @@ impl Thread {
     }
 
     /// Logs outputs for the open calls of abandoned turns. Their records are deleted with the next batch.
-    pub(crate) fn close_stray_turns(&mut self, shared: &Shared) {
+    pub(crate) fn close_stray_turns(&mut self, shared: &SharedExecution) {
         let open = self.claims.close_strays();
         self.answer_interrupted(shared, &open);
     }
 
     /// Logs outputs for the calls that an interrupted turn left open, so that the log has no call without an output.
-    pub(crate) fn close_unfinished_turn(&mut self, shared: &Shared) {
+    pub(crate) fn close_unfinished_turn(&mut self, shared: &SharedExecution) {
         self.close_stray_turns(shared);
         // A turn that another execution continues no longer matters here.
         self.claims.take_loss();
@@ -189,7 +189,7 @@ impl Thread {
         self.claims.close_own();
     }
 
-    fn answer_interrupted(&mut self, shared: &Shared, calls: &[Box<str>]) {
+    fn answer_interrupted(&mut self, shared: &SharedExecution, calls: &[Box<str>]) {
         if calls.is_empty() {
             return;
         }
@@ -235,7 +235,7 @@ impl Thread {
         let unfinished = self.turn.as_ref().filter(|turn| !turn.is_done());
         let committed_batch = self.journal.committed_batch(self.log.len(), unfinished.is_some());
         let (others, churn) = (self.journal.others().to_vec(), self.projection.churn().clone());
-        let head = Head::new(committed_batch.clone(), others, churn, &self.provider);
+        let head = ThreadHead::new(committed_batch.clone(), others, churn, &self.provider);
         let batch = self.journal.batch(&head, &self.log, counter, self.projection.epoch());
         let batch = self.claims.add_to(batch);
         let key = self.journal.keys().turn.clone();
@@ -253,19 +253,19 @@ impl Thread {
     }
 
     /// Reads the thread from the store, with the records under `more` keys from the same moment.
-    pub(crate) async fn read(&self, shared: &Shared, more: Vec<String>) -> Result<Stored, StoreError> {
+    pub(crate) async fn read(&self, shared: &SharedExecution, more: Vec<String>) -> Result<StoredThread, StoreError> {
         let core = shared.core();
         let live = |execution: &ExecutionId| core.states.is_live(execution);
         read::read_thread(&*core.store, self.journal.keys(), more, &live).await
     }
 
     /// Reads what others wrote since.
-    pub(crate) async fn read_changes(&self, shared: &Shared) -> Result<HeadNow, StoreError> {
+    pub(crate) async fn read_changes(&self, shared: &SharedExecution) -> Result<HeadNow, StoreError> {
         read::read_changes(&*shared.core().store, &self.journal, &self.claims).await
     }
 
     /// Reads the records of turns that others left.
-    pub(crate) async fn read_turns(&self, shared: &Shared) -> Result<Vec<(String, Record)>, StoreError> {
+    pub(crate) async fn read_turns(&self, shared: &SharedExecution) -> Result<Vec<(String, Record)>, StoreError> {
         let core = shared.core();
         let live = |execution: &ExecutionId| core.states.is_live(execution);
         read::read_turns(&*core.store, self.journal.keys(), &live).await
@@ -290,7 +290,7 @@ impl Thread {
     }
 
     /// Discards the turn, and everything that is not durable.
-    pub(crate) fn forget_turn(&mut self, shared: &Shared) {
+    pub(crate) fn forget_turn(&mut self, shared: &SharedExecution) {
         let durable = self.journal.size().items;
         self.turn = None;
         self.claims = Claims::default();
@@ -306,7 +306,7 @@ impl Thread {
     }
 
     /// Applies what was read when the thread was opened; returns the records under the additional keys.
-    pub(crate) fn restore(&mut self, shared: &Shared, stored: Stored) -> Vec<Option<Record>> {
+    pub(crate) fn restore(&mut self, shared: &SharedExecution, stored: StoredThread) -> Vec<Option<Record>> {
         if let Some((head, version)) = stored.head {
             stored.records.into_iter().for_each(|record| self.append_record(&*shared.core().counter, record));
             self.journal.restore(&head, version, &stored.decisions);
@@ -325,7 +325,7 @@ impl Thread {
     }
 
     /// Puts what others wrote before what is pending; returns the number of their items.
-    pub(crate) fn take_in(&mut self, shared: &Shared, changes: Changes) -> usize {
+    pub(crate) fn take_in(&mut self, shared: &SharedExecution, changes: ThreadChanges) -> usize {
         if let Some(committed_batch) = &changes.committed_batch {
             self.claims.batch_committed(committed_batch);
             self.journal.batch_committed(committed_batch);

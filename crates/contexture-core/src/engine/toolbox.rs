@@ -22,14 +22,14 @@ const MAX_WIRE_NAME: usize = 64;
 pub(crate) struct Toolbox {
     schemas: Arc<[ToolSchema]>,
     /// By public name and by wire name: the public name, and what is called.
-    by_name: HashMap<String, (Arc<str>, Target)>,
+    by_name: HashMap<String, (Arc<str>, CallTarget)>,
     tokens: u64,
     fingerprint: u64,
 }
 
 /// A tool of the program or a function of a layer.
 #[derive(Clone)]
-pub(crate) enum Target {
+pub(crate) enum CallTarget {
     Tool {
         tool: Arc<dyn DynTool>,
         schema: Arc<Schema>,
@@ -48,8 +48,8 @@ impl Toolbox {
     /// The layer whose function has this public name.
     pub(crate) fn layer_of(&self, public_name: &str) -> Option<&str> {
         match self.get(public_name)? {
-            Target::Function { layer, .. } | Target::Functions { layer } => Some(layer),
-            Target::Tool { .. } => None,
+            CallTarget::Function { layer, .. } | CallTarget::Functions { layer } => Some(layer),
+            CallTarget::Tool { .. } => None,
         }
     }
 
@@ -65,14 +65,14 @@ impl Toolbox {
             let subject = format!("tool `{}`", tool.name());
             let parameters = tool.parameters();
             let schema = Arc::new(Schema::lenient(&parameters));
-            let target = Target::Tool { tool: tool.clone(), schema };
+            let target = CallTarget::Tool { tool: tool.clone(), schema };
             let (name, public_name) = toolbox.add(&subject, tool.name().to_owned(), target)?;
             schemas.push(ToolSchema { name, public_name, description: tool.description().to_owned(), parameters });
         }
         for layer in roster.by_slot() {
             let id = layer.spec().id.as_str();
             for function in layer.functions() {
-                let target = Target::Function { layer: id.to_owned(), function: function.name.clone() };
+                let target = CallTarget::Function { layer: id.to_owned(), function: function.name.clone() };
                 toolbox.add(&format!("layer `{id}`"), format!("{id}/{}", function.name), target)?;
             }
             let offered = offered_tools(id, layer.one_tool(), layer.functions());
@@ -81,7 +81,7 @@ impl Toolbox {
                     continue;
                 }
                 check_arguments(id, layer.functions())?;
-                let target = Target::Functions { layer: id.to_owned() };
+                let target = CallTarget::Functions { layer: id.to_owned() };
                 toolbox.add(&format!("layer `{id}`"), tool.public_name.clone(), target)?;
             }
             schemas.extend(offered);
@@ -93,7 +93,7 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    fn add(&mut self, subject: &str, public_name: String, target: Target) -> Result<(String, String), SpecError> {
+    fn add(&mut self, subject: &str, public_name: String, target: CallTarget) -> Result<(String, String), SpecError> {
         let name = wire_name(&public_name);
         let refuse = |problem: String| Err(SpecError::other(subject, "name", problem));
         if public_name.is_empty() {
@@ -133,19 +133,19 @@ impl Toolbox {
     }
 
     /// The tool with this public name or wire name.
-    pub(crate) fn get(&self, name: &str) -> Option<&Target> {
+    pub(crate) fn get(&self, name: &str) -> Option<&CallTarget> {
         self.by_name.get(name).map(|(_, target)| target)
     }
 
     /// The call as the called function has it: a call of the one tool of a layer becomes one of the function that it
     /// names, with its own arguments. Anything else is returned unchanged, also an action that does not exist.
     pub(crate) fn unfolded(&self, call: FunctionCall) -> FunctionCall {
-        let Some(Target::Functions { layer }) = self.get(&call.name) else { return call };
+        let Some(CallTarget::Functions { layer }) = self.get(&call.name) else { return call };
         let Value::Object(mut arguments) = call.parsed_arguments() else { return call };
         let Some(Value::String(action)) = arguments.remove(ACTION) else { return call };
         let name = format!("{layer}/{action}");
         match self.get(&name) {
-            Some(Target::Function { .. }) => {
+            Some(CallTarget::Function { .. }) => {
                 FunctionCall { name: name.into(), arguments: Value::Object(arguments).to_string(), ..call }
             }
             _ => call,

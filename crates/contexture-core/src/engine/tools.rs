@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::function::call_function;
-use super::shared::Shared;
-use super::toolbox::Target;
+use super::shared::SharedExecution;
+use super::toolbox::CallTarget;
 use crate::id::ThreadId;
 use crate::item::FunctionCall;
 use crate::layer::ACTION;
@@ -17,7 +17,7 @@ use crate::tool::ToolContext;
 
 /// Runs the tool; errors and panics become outputs for the model.
 pub(crate) async fn call_tool(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedExecution>,
     thread_id: &ThreadId,
     public_name: &str,
     call: &FunctionCall,
@@ -28,7 +28,7 @@ pub(crate) async fn call_tool(
     };
     let arguments = parse_arguments(public_name, &call.arguments)?;
     match target {
-        Target::Tool { tool, schema } => {
+        CallTarget::Tool { tool, schema } => {
             schema.check(&arguments).map_err(|problem| format!("Arguments of `{public_name}`: {problem}"))?;
             let ctx = ToolContext { execution_id: shared.id(), thread_id, call_id: &call.call_id };
             match AssertUnwindSafe(async { tool.call(arguments, ctx).await }).catch_unwind().await {
@@ -37,12 +37,12 @@ pub(crate) async fn call_tool(
                 Err(_) => Err(format!("`{public_name}` panicked.")),
             }
         }
-        Target::Functions { .. } => {
+        CallTarget::Functions { .. } => {
             let listed = toolbox.schemas().iter().find(|schema| schema.public_name == public_name);
             let actions = listed.map(|schema| schema.parameters["properties"][ACTION]["enum"].to_string());
             Err(format!("`{ACTION}` of `{public_name}` is one of {}", actions.unwrap_or_default()))
         }
-        Target::Function { layer, function } => {
+        CallTarget::Function { layer, function } => {
             let answer = call_function(shared, layer, function, arguments).await;
             answer.map(|value| as_text(&value)).map_err(|error| describe(&error))
         }

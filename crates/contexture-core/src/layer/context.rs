@@ -142,14 +142,14 @@ impl Deref for ExecutionContext {
 #[derive(Clone)]
 pub struct ModelCaller {
     model: Arc<dyn DynModel>,
-    account: Account,
+    account: UsageRecorder,
 }
 
 /// Adds the usage and the cost of a call to the totals of an execution.
-pub(crate) type Account = Arc<dyn Fn(&Usage, f64) + Send + Sync>;
+pub(crate) type UsageRecorder = Arc<dyn Fn(&Usage, f64) + Send + Sync>;
 
 impl ModelCaller {
-    pub(crate) fn new(model: Arc<dyn DynModel>, account: Account) -> Self {
+    pub(crate) fn new(model: Arc<dyn DynModel>, account: UsageRecorder) -> Self {
         Self { model, account }
     }
 

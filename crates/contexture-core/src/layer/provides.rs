@@ -82,12 +82,12 @@ impl<S> Default for LayerProvides<S> {
 }
 
 /// Reads a value from a state of any type.
-type Read<S, T> = Arc<dyn Fn(&S) -> T + Send + Sync>;
+type StateGetter<S, T> = Arc<dyn Fn(&S) -> T + Send + Sync>;
 
 /// Data that a layer derives from its state. Made by [`layer_data`].
 pub struct LayerDataDecl<S> {
-    pub(crate) read: Read<S, Box<dyn Any + Send>>,
-    pub(crate) read_json: Read<S, Value>,
+    pub(crate) read: StateGetter<S, Box<dyn Any + Send>>,
+    pub(crate) read_json: StateGetter<S, Value>,
 }
 
 /// Declares data that is derived from state.

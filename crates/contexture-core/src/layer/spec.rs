@@ -284,23 +284,23 @@ impl<'de> Deserialize<'de> for BudgetConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum BudgetSpec {
             Number(f64),
             Range { min: f64, max: f64 },
             Word(String),
         }
         use serde::de::Error;
-        let written = Written::deserialize(deserializer)
+        let written = BudgetSpec::deserialize(deserializer)
             .map_err(|_| D::Error::custom("`budget` is neither a number, nor `{ min, max }`, nor \"auto\""))?;
         match written {
-            Written::Number(cap) => whole_tokens("budget", cap).map(BudgetConfig::Cap).map_err(D::Error::custom),
-            Written::Range { min, max } => {
+            BudgetSpec::Number(cap) => whole_tokens("budget", cap).map(BudgetConfig::Cap).map_err(D::Error::custom),
+            BudgetSpec::Range { min, max } => {
                 let min = whole_tokens("budget.min", min).map_err(D::Error::custom)?;
                 let max = whole_tokens("budget.max", max).map_err(D::Error::custom)?;
                 Ok(BudgetConfig::Range { min, max })
             }
-            Written::Word(word) if word == "auto" => Ok(BudgetConfig::Auto),
-            Written::Word(word) => {
+            BudgetSpec::Word(word) if word == "auto" => Ok(BudgetConfig::Auto),
+            BudgetSpec::Word(word) => {
                 Err(D::Error::custom(format!("`budget` is `{word}`; the only word it takes is `auto`")))
             }
         }

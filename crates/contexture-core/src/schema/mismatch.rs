@@ -16,14 +16,14 @@ const MAX_LISTED: usize = 12;
 #[derive(Debug)]
 pub(super) struct Mismatch {
     /// The path from the checked value to the one that does not match, innermost first.
-    path: Vec<Step>,
+    path: Vec<PathSegment>,
     problem: Problem,
     /// How many alternatives there were, if this is the nearest of several.
     alternatives: usize,
 }
 
 #[derive(Debug)]
-enum Step {
+enum PathSegment {
     Property(String),
     Item(usize),
 }
@@ -68,13 +68,13 @@ impl Mismatch {
 
     /// Extends the path by the containing object.
     pub(super) fn in_property(mut self, name: &str) -> Self {
-        self.path.push(Step::Property(shorten(name)));
+        self.path.push(PathSegment::Property(shorten(name)));
         self
     }
 
     /// Extends the path by the containing array.
     pub(super) fn in_item(mut self, index: usize) -> Self {
-        self.path.push(Step::Item(index));
+        self.path.push(PathSegment::Item(index));
         self
     }
 
@@ -138,10 +138,10 @@ impl Mismatch {
         let mut place = String::from("`");
         for step in self.path.iter().rev() {
             match step {
-                Step::Item(index) => _ = write!(place, "[{index}]"),
-                Step::Property(name) if !is_plain(name) => _ = write!(place, "[{name:?}]"),
-                Step::Property(name) if place.len() == 1 => place.push_str(name),
-                Step::Property(name) => _ = write!(place, ".{name}"),
+                PathSegment::Item(index) => _ = write!(place, "[{index}]"),
+                PathSegment::Property(name) if !is_plain(name) => _ = write!(place, "[{name:?}]"),
+                PathSegment::Property(name) if place.len() == 1 => place.push_str(name),
+                PathSegment::Property(name) => _ = write!(place, ".{name}"),
             }
         }
         place.push('`');

@@ -86,7 +86,7 @@ const UNCHECKED: &[&str] = &[
 
 /// Reads a schema; the error says what cannot be read or checked.
 pub(super) fn strictly(schema: &Value) -> Result<Vec<Part>, String> {
-    let mut reader = Reader::new(Mode::Strict);
+    let mut reader = SchemaReader::new(Mode::Strict);
     reader.read(schema, "#".into(), 0)?;
     reader.resolve()?;
     reader.refuse_circles()?;
@@ -95,7 +95,7 @@ pub(super) fn strictly(schema: &Value) -> Result<Vec<Part>, String> {
 
 /// Reads the part of a schema that can be checked.
 pub(super) fn leniently(schema: &Value) -> Vec<Part> {
-    let mut reader = Reader::new(Mode::Lenient);
+    let mut reader = SchemaReader::new(Mode::Lenient);
     if reader.read(schema, "#".into(), 0).and_then(|_| reader.resolve()).is_err() {
         return vec![Part::new()];
     }
@@ -111,17 +111,17 @@ enum Mode {
     Lenient,
 }
 
-struct Reader {
+struct SchemaReader {
     mode: Mode,
     parts: Vec<Part>,
     /// Where each part is: `#` and a JSON pointer.
     places: HashMap<String, PartId>,
-    references: Vec<Reference>,
+    references: Vec<SchemaReference>,
     has_left_out: bool,
 }
 
 /// A `$ref`, until all parts are read and it can be resolved.
-struct Reference {
+struct SchemaReference {
     part: PartId,
     place: String,
     target: String,
@@ -138,7 +138,7 @@ struct Keyword<'a> {
     depth: usize,
 }
 
-impl Reader {
+impl SchemaReader {
     fn new(mode: Mode) -> Self {
         Self { mode, parts: Vec::new(), places: HashMap::new(), references: Vec::new(), has_left_out: false }
     }
@@ -373,13 +373,13 @@ impl Keyword<'_> {
         self.map.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len)
     }
 
-    fn reference(&self) -> Result<Reference, String> {
+    fn reference(&self) -> Result<SchemaReference, String> {
         let target = self.value.as_str().ok_or_else(|| self.misfit("a string"))?;
         if !target.starts_with('#') {
             return Err(format!("`{}` points outside of the schema, to {}", self.place, show(self.value)));
         }
         let target = percent::decoded(target).ok_or_else(|| self.misfit("a place within the schema"))?;
-        Ok(Reference { part: self.part, place: self.place.clone(), target })
+        Ok(SchemaReference { part: self.part, place: self.place.clone(), target })
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Durable {
     /// Writes whose outcome is not known yet, oldest first.
     doubtful: Vec<Doubtful>,
     /// An unreadable record that the next write would overwrite: it is backed up in the same batch.
-    unread: Option<Unread>,
+    unread: Option<UnreadableRecord>,
     /// The state did not come from the shared record: see [`Durable::apart`].
     apart: bool,
 }
@@ -54,7 +54,7 @@ struct Doubtful {
 
 /// A stored record that could not be read.
 #[derive(Clone)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadableRecord {
     pub(crate) backup_key: String,
     pub(crate) value: Arc<[u8]>,
 }
@@ -112,7 +112,7 @@ impl Durable {
     }
 
     /// The unreadable record that is not backed up yet.
-    pub(crate) fn with_unread(mut self, unread: Option<Unread>) -> Self {
+    pub(crate) fn with_unread(mut self, unread: Option<UnreadableRecord>) -> Self {
         self.unread = unread;
         self
     }
@@ -130,7 +130,7 @@ pub(crate) struct DirtyState {
     state: Option<StateValue>,
     /// `None`: delete the record.
     record: Option<Arc<[u8]>>,
-    unread: Option<Unread>,
+    unread: Option<UnreadableRecord>,
     generation: u64,
 }
 
@@ -138,7 +138,7 @@ impl DirtyState {
     /// Adds this write and its expectation to a batch.
     pub(crate) fn add_to(&self, mut batch: Batch) -> Batch {
         batch = batch.expect(self.key.clone(), self.expected);
-        if let Some(Unread { backup_key, value }) = &self.unread {
+        if let Some(UnreadableRecord { backup_key, value }) = &self.unread {
             batch = batch.set(backup_key.clone(), value.to_vec());
         }
         match &self.record {
@@ -149,7 +149,7 @@ impl DirtyState {
 }
 
 /// A snapshot of a cell, to be examined without holding a lock.
-pub(super) struct Snapshot {
+pub(super) struct CellSnapshot {
     state: Option<StateValue>,
     generation: u64,
     durable: Durable,
@@ -178,9 +178,9 @@ impl Cell {
         self.durable.as_ref().is_some_and(|durable| durable.written != self.generation)
     }
 
-    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+    pub(super) fn snapshot(&self) -> Option<CellSnapshot> {
         let durable = self.durable.clone()?;
-        Some(Snapshot { state: self.state.clone(), generation: self.generation, durable })
+        Some(CellSnapshot { state: self.state.clone(), generation: self.generation, durable })
     }
 
     /// A write of this state begins; its outcome is unknown until it is reported.
@@ -239,7 +239,7 @@ impl Cell {
     /// Applies the result of a comparison; `None` if the state has changed since the snapshot.
     ///
     /// `Some(true)`: the state in memory has changed.
-    pub(super) fn settle(&mut self, seen: &Snapshot, theirs: Option<&Record>, meeting: &Meeting) -> Option<bool> {
+    pub(super) fn settle(&mut self, seen: &CellSnapshot, theirs: Option<&Record>, meeting: &Meeting) -> Option<bool> {
         let durable = self.durable.as_mut()?;
         if self.generation != seen.generation {
             return None;
@@ -283,11 +283,11 @@ impl Cell {
 }
 
 /// An unreadable record, and the key of its backup.
-fn unread(target: &ScopedStorage, record: &Record) -> Unread {
-    Unread { backup_key: backup_key(target, record.version), value: record.value.as_slice().into() }
+fn unread(target: &ScopedStorage, record: &Record) -> UnreadableRecord {
+    UnreadableRecord { backup_key: backup_key(target, record.version), value: record.value.as_slice().into() }
 }
 
-impl Snapshot {
+impl CellSnapshot {
     pub(super) fn is_dirty(&self) -> bool {
         self.durable.written != self.generation
     }

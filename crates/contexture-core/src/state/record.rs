@@ -45,19 +45,19 @@ pub(crate) fn decode_record(layer: &dyn StateCodec, record: &[u8]) -> Result<Sta
 /// The JSON of the state within a record.
 fn state_of(record: &[u8]) -> Result<&str, String> {
     #[derive(Deserialize)]
-    struct Format {
+    struct StateRecordFormat {
         format: u32,
     }
     #[derive(Deserialize)]
-    struct Stored<'a> {
+    struct StoredState<'a> {
         #[serde(borrow)]
         state: &'a RawValue,
     }
-    let Format { format } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    let StateRecordFormat { format } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
     if format != STATE_FORMAT {
         return Err(format!("it has format {format}, and this program knows {STATE_FORMAT}"));
     }
-    let Stored { state } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    let StoredState { state } = serde_json::from_slice(record).map_err(|error| error.to_string())?;
     Ok(state.get())
 }
 

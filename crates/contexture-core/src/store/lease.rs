@@ -105,29 +105,29 @@ impl fmt::Display for Holder {
 /// ```
 #[derive(Clone, Default)]
 pub struct LeaseTable {
-    rows: Arc<Mutex<Rows>>,
+    rows: Arc<Mutex<LeaseRows>>,
     clock: Option<Arc<dyn Clock>>,
 }
 
 #[derive(Default)]
-struct Rows {
+struct LeaseRows {
     last_token: u64,
-    by_key: BTreeMap<String, Row>,
+    by_key: BTreeMap<String, LeaseEntry>,
 }
 
-struct Row {
+struct LeaseEntry {
     owner: String,
     token: u64,
     expires_at: Option<Duration>,
 }
 
 /// Releases a lease when it is dropped.
-struct Hold {
-    rows: Arc<Mutex<Rows>>,
+struct MemoryLease {
+    rows: Arc<Mutex<LeaseRows>>,
     fence: Fence,
 }
 
-impl Drop for Hold {
+impl Drop for MemoryLease {
     fn drop(&mut self) {
         let mut rows = lock(&self.rows);
         if rows.by_key.get(&self.fence.key).is_some_and(|row| row.token == self.fence.token) {
@@ -136,7 +136,7 @@ impl Drop for Hold {
     }
 }
 
-fn lock(rows: &Mutex<Rows>) -> MutexGuard<'_, Rows> {
+fn lock(rows: &Mutex<LeaseRows>) -> MutexGuard<'_, LeaseRows> {
     // Nothing that can panic happens while the rows are locked.
     rows.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -165,9 +165,9 @@ impl LeaseTable {
         rows.last_token += 1;
         let token = rows.last_token;
         let expires_at = now.map(|now| now.saturating_add(request.duration));
-        rows.by_key.insert(request.key.clone(), Row { owner: request.owner, token, expires_at });
+        rows.by_key.insert(request.key.clone(), LeaseEntry { owner: request.owner, token, expires_at });
         let fence = Fence { key: request.key, token };
-        Ok(Lease::new(fence.clone(), Hold { rows: self.rows.clone(), fence }))
+        Ok(Lease::new(fence.clone(), MemoryLease { rows: self.rows.clone(), fence }))
     }
 
     /// Extends a lease to `duration` from now, also an expired one if nobody else has acquired it.
@@ -207,7 +207,7 @@ impl LeaseTable {
     }
 }
 
-impl Row {
+impl LeaseEntry {
     fn has_ended(&self, now: Option<Duration>) -> bool {
         self.expires_at.zip(now).is_some_and(|(expires_at, now)| expires_at <= now)
     }

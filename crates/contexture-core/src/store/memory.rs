@@ -14,11 +14,11 @@ use crate::clock::Clock;
 /// A store in memory, for tests and for agents that need no durable state.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    inner: Mutex<Inner>,
+    inner: Mutex<MemoryRecords>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct MemoryRecords {
     records: BTreeMap<String, Record>,
     version: u64,
     leases: LeaseTable,
@@ -33,7 +33,7 @@ impl MemoryStore {
     /// An empty store whose leases expire by this clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let leases = LeaseTable::with_clock(clock);
-        Self { inner: Mutex::new(Inner { leases, ..Inner::default() }) }
+        Self { inner: Mutex::new(MemoryRecords { leases, ..MemoryRecords::default() }) }
     }
 
     /// Releases all leases, as after a crash of the process.
@@ -41,13 +41,13 @@ impl MemoryStore {
         self.inner().leases.clear();
     }
 
-    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn inner(&self) -> std::sync::MutexGuard<'_, MemoryRecords> {
         // A panic cannot leave the map half changed: every change is checked before it is made.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl MemoryRecords {
     fn apply(&mut self, batch: Batch) -> Result<Version, StoreError> {
         for change in &batch.changes {
             let (Change::Set { key, .. } | Change::Delete { key }) = change;

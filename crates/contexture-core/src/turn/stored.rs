@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, Turn};
+use super::{Turn, TurnPhase};
 use crate::item::FunctionCall;
 
 /// The stored form of a turn: remaining calls are referred to by their position in the log.
@@ -40,9 +40,9 @@ impl StoredTurn {
     /// Encodes a turn with the positions of its calls in the log.
     pub(crate) fn new(turn: &Turn, position: impl FnOnce(&str) -> Option<usize>) -> Self {
         let phase = match &turn.phase {
-            Phase::Model => StoredPhase::Model,
-            Phase::Done => StoredPhase::Done,
-            Phase::Tools { calls, next, started } => {
+            TurnPhase::Model => StoredPhase::Model,
+            TurnPhase::Done => StoredPhase::Done,
+            TurnPhase::Tools { calls, next, started } => {
                 let (next, started) = (*next, *started);
                 match calls.get(next).and_then(|call| position(&call.call_id)) {
                     Some(from) => StoredPhase::Calls { from, count: calls.len() - next, started },
@@ -57,15 +57,15 @@ impl StoredTurn {
     /// Decodes the turn; `calls` returns a number of calls from a position on. `None` if they are not in the log.
     pub(crate) fn into_turn(self, calls: impl FnOnce(usize, usize) -> Vec<FunctionCall>) -> Option<Turn> {
         let phase = match self.phase {
-            StoredPhase::Model => Phase::Model,
-            StoredPhase::Done => Phase::Done,
-            StoredPhase::Tools { calls, next, started } => Phase::Tools { calls: calls.into(), next, started },
+            StoredPhase::Model => TurnPhase::Model,
+            StoredPhase::Done => TurnPhase::Done,
+            StoredPhase::Tools { calls, next, started } => TurnPhase::Tools { calls: calls.into(), next, started },
             StoredPhase::Calls { from, count, started } => {
                 let calls = calls(from, count);
                 if calls.is_empty() || calls.len() != count {
                     return None;
                 }
-                Phase::Tools { calls: calls.into(), next: 0, started }
+                TurnPhase::Tools { calls: calls.into(), next: 0, started }
             }
         };
         let Self { steps, max_steps, retries, guidance, .. } = self;

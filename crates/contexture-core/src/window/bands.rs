@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::block_place::{BlockPlace, places};
-use super::epoch::{Churn, Epoch, Pin, Place, Placed, is_live};
+use super::epoch::{Churn, Epoch, LayerPlace, Pin, WindowPlace, is_live};
 use super::input::{Block, WindowInput};
 use super::output::Section;
 use super::room::least_history;
 use super::shorten::fit_item;
 use super::text::escape_tags;
-use super::updates::{self, Rendered};
+use super::updates::{self, UpdatesMessage};
 use crate::decision::EpochReason;
 use crate::id::LayerId;
 use crate::item::Item;
@@ -28,10 +28,10 @@ pub(super) struct Bands {
     /// Why a new epoch begins with this request, if one does.
     pub(super) reason: Option<EpochReason>,
     /// Where each layer is shown in the epoch, in slot order.
-    pub(super) layers: Arc<[Placed]>,
+    pub(super) layers: Arc<[LayerPlace]>,
     /// Where each block of the input is shown.
     places: Vec<BlockPlace>,
-    pub(super) updates: Option<Arc<Rendered>>,
+    pub(super) updates: Option<Arc<UpdatesMessage>>,
     tail: Option<(Arc<Item>, u64)>,
     pub(super) anchor_tokens: u64,
     pub(super) live_tokens: u64,
@@ -42,7 +42,7 @@ pub(super) struct Bands {
 pub(super) struct Past<'a> {
     pub(super) epoch: Option<&'a Epoch>,
     pub(super) churn: &'a BTreeMap<LayerId, Churn>,
-    pub(super) updates: Option<&'a Arc<Rendered>>,
+    pub(super) updates: Option<&'a Arc<UpdatesMessage>>,
 }
 
 impl Bands {
@@ -88,16 +88,16 @@ impl Bands {
         for block in input.blocks.iter().rev() {
             let place = if excess > 0 && block.tokens > 0 {
                 excess = excess.saturating_sub(block.tokens);
-                Place::LeftOut
+                WindowPlace::LeftOut
             } else if is_live(block, past.churn) {
-                Place::Live
+                WindowPlace::Live
             } else {
-                Place::Anchor(Pin { items: block.items.clone(), tokens: block.tokens })
+                WindowPlace::Anchor(Pin { items: block.items.clone(), tokens: block.tokens })
             };
-            layers.push(Placed { layer: block.layer.clone(), place });
+            layers.push(LayerPlace { layer: block.layer.clone(), place });
         }
         layers.reverse();
-        let place = |(index, placed): (usize, &Placed)| BlockPlace::of(index, placed);
+        let place = |(index, placed): (usize, &LayerPlace)| BlockPlace::of(index, placed);
         let places = layers.iter().enumerate().map(place).collect();
         let mut bands = Bands::new(Some(reason), layers.into(), places, None, input);
         bands.add_tail(input, available, room);
@@ -106,12 +106,12 @@ impl Bands {
 
     fn new(
         reason: Option<EpochReason>,
-        layers: Arc<[Placed]>,
+        layers: Arc<[LayerPlace]>,
         places: Vec<BlockPlace>,
-        updates: Option<Arc<Rendered>>,
+        updates: Option<Arc<UpdatesMessage>>,
         input: &WindowInput<'_>,
     ) -> Bands {
-        let anchor_tokens = layers.iter().filter_map(Placed::pin).map(|pin| pin.tokens).sum();
+        let anchor_tokens = layers.iter().filter_map(LayerPlace::pin).map(|pin| pin.tokens).sum();
         let live = input.blocks.iter().zip(&places).filter(|(_, place)| **place == BlockPlace::Live);
         let live_tokens = live.map(|(block, _)| block.tokens).sum();
         Bands { reason, layers, places, updates, tail: None, anchor_tokens, live_tokens }
@@ -147,7 +147,7 @@ impl Bands {
 
     /// The items before history.
     pub(super) fn anchors(&self) -> impl Iterator<Item = &Arc<Item>> {
-        self.layers.iter().filter_map(Placed::pin).flat_map(|pin| pin.items.iter())
+        self.layers.iter().filter_map(LayerPlace::pin).flat_map(|pin| pin.items.iter())
     }
 
     /// The items after history.

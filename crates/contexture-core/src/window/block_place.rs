@@ -1,6 +1,6 @@
 //! Where each block of the input is shown during an epoch.
 
-use super::epoch::{Place, Placed};
+use super::epoch::{LayerPlace, WindowPlace};
 use super::input::Block;
 use crate::layer::Placement;
 
@@ -14,11 +14,11 @@ pub(super) enum BlockPlace {
 }
 
 impl BlockPlace {
-    pub(super) fn of(index: usize, placed: &Placed) -> BlockPlace {
+    pub(super) fn of(index: usize, placed: &LayerPlace) -> BlockPlace {
         match placed.place {
-            Place::Anchor(_) => BlockPlace::Anchor(Some(index)),
-            Place::Live => BlockPlace::Live,
-            Place::LeftOut => BlockPlace::LeftOut,
+            WindowPlace::Anchor(_) => BlockPlace::Anchor(Some(index)),
+            WindowPlace::Live => BlockPlace::Live,
+            WindowPlace::LeftOut => BlockPlace::LeftOut,
         }
     }
 }
@@ -27,7 +27,7 @@ impl BlockPlace {
 /// its layer no longer exists.
 ///
 /// Layers and blocks are both in slot order, so each block is found with the first comparison.
-pub(super) fn places(layers: &[Placed], blocks: &[Block]) -> Option<Vec<BlockPlace>> {
+pub(super) fn places(layers: &[LayerPlace], blocks: &[Block]) -> Option<Vec<BlockPlace>> {
     let mut places = Vec::with_capacity(blocks.len());
     let (mut next, mut pins) = (0, 0);
     for block in blocks {
@@ -46,6 +46,6 @@ pub(super) fn places(layers: &[Placed], blocks: &[Block]) -> Option<Vec<BlockPla
         pins += usize::from(pinned > 0);
         places.push(BlockPlace::of(at, &layers[at]));
     }
-    let held = layers.iter().filter_map(Placed::pin).filter(|pin| pin.tokens > 0).count();
+    let held = layers.iter().filter_map(LayerPlace::pin).filter(|pin| pin.tokens > 0).count();
     (pins == held).then_some(places)
 }

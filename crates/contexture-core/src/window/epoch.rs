@@ -29,7 +29,7 @@ pub struct Epoch {
     /// The name of the counter that counted the pins.
     pub(super) counter: String,
     /// Where each layer is shown, in slot order.
-    pub(super) layers: Arc<[Placed]>,
+    pub(super) layers: Arc<[LayerPlace]>,
     /// The first position of the log that is shown.
     pub(super) start: usize,
     /// A user message before `start` that is still shown, since it was the newest when `start` moved.
@@ -45,15 +45,15 @@ pub struct Epoch {
 
 /// Where one layer is shown during an epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Placed {
+pub(super) struct LayerPlace {
     pub(super) layer: LayerId,
-    pub(super) place: Place,
+    pub(super) place: WindowPlace,
 }
 
 /// A place in the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub(super) enum WindowPlace {
     /// Anchored, as it was when the epoch began; without items if it recalled nothing then.
     Anchor(Pin),
     /// After history, as it is now.
@@ -89,7 +89,7 @@ impl Epoch {
     }
 
     /// The next epoch of the thread.
-    pub(super) fn next(&mut self, reason: EpochReason, layers: Arc<[Placed]>, fingerprint: u64, counter: &str) {
+    pub(super) fn next(&mut self, reason: EpochReason, layers: Arc<[LayerPlace]>, fingerprint: u64, counter: &str) {
         self.number = if reason == EpochReason::ColdStart { 0 } else { self.number + 1 };
         self.layers = layers;
         self.system_fingerprint = fingerprint;
@@ -105,11 +105,11 @@ impl Epoch {
     }
 }
 
-impl Placed {
+impl LayerPlace {
     pub(super) fn pin(&self) -> Option<&Pin> {
         match &self.place {
-            Place::Anchor(pin) => Some(pin),
-            Place::Live | Place::LeftOut => None,
+            WindowPlace::Anchor(pin) => Some(pin),
+            WindowPlace::Live | WindowPlace::LeftOut => None,
         }
     }
 }

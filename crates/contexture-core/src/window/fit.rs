@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::shorten::{Cut, fit_item};
-use super::shown::{Shown, partners};
+use super::shown::{ProjectedItem, partners};
 use crate::item::{Item, Role};
 use crate::log::ItemLog;
 use crate::tokens::TokenCounter;
@@ -20,9 +20,9 @@ const SHORTENED_PART: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// The target size, low enough that the next eviction is far away.
-    pub(super) goal: Room,
+    pub(super) goal: WindowRoom,
     /// The largest size, if a single step or the newest user message is larger than the goal.
-    pub(super) most: Room,
+    pub(super) most: WindowRoom,
     /// The largest size of the newest user message.
     pub(super) room: u64,
     /// Whether large old items are shortened before any item is dropped.
@@ -31,25 +31,25 @@ pub(super) struct Limits {
 
 /// A size in tokens and items.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Room {
+pub(super) struct WindowRoom {
     pub(super) tokens: u64,
     pub(super) items: usize,
 }
 
-impl Room {
-    fn has(self, used: Room) -> bool {
+impl WindowRoom {
+    fn has(self, used: WindowRoom) -> bool {
         used.tokens <= self.tokens && used.items <= self.items
     }
 
-    fn without(self, used: Room) -> Room {
-        Room { tokens: self.tokens.saturating_sub(used.tokens), items: self.items.saturating_sub(used.items) }
+    fn without(self, used: WindowRoom) -> WindowRoom {
+        WindowRoom { tokens: self.tokens.saturating_sub(used.tokens), items: self.items.saturating_sub(used.items) }
     }
 }
 
 /// What is still shown.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted {
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<ProjectedItem>,
     /// The first position of the log that is still shown, except for the newest user message.
     pub(super) start: usize,
     /// Log items that are newly shortened.
@@ -60,7 +60,7 @@ pub(super) struct Fitted {
 struct Cutting<'a> {
     counter: &'a dyn TokenCounter,
     log: &'a ItemLog,
-    shown: Vec<Shown>,
+    shown: Vec<ProjectedItem>,
     user: Option<usize>,
     /// The indices of system messages that are kept, in order.
     system: Vec<usize>,
@@ -75,7 +75,7 @@ struct Cutting<'a> {
 pub(super) fn fit(
     counter: &dyn TokenCounter,
     log: &ItemLog,
-    shown: Vec<Shown>,
+    shown: Vec<ProjectedItem>,
     user: Option<usize>,
     limits: Limits,
 ) -> Fitted {
@@ -88,7 +88,7 @@ pub(super) fn fit(
     let system_used = cutting.keep_system(limits.most.without(user_used).tokens / 2);
     let goal_tokens =
         limits.goal.tokens.max(user_used.tokens + limits.most.tokens.saturating_sub(user_used.tokens) / 2);
-    let goal = Room { tokens: goal_tokens, ..limits.goal }.without(user_used).without(system_used);
+    let goal = WindowRoom { tokens: goal_tokens, ..limits.goal }.without(user_used).without(system_used);
     let (preface, preface_end, preface_used) = cutting.keep_preface(goal);
     let most = limits.most.without(user_used).without(system_used).without(preface_used);
     let first = cutting.keep_newest(preface_end, goal.without(preface_used), most);
@@ -114,7 +114,7 @@ impl Cutting<'_> {
         }
         let mut total = self.tokens();
         for index in 0..old {
-            let Shown { tokens, position, .. } = self.shown[index];
+            let ProjectedItem { tokens, position, .. } = self.shown[index];
             if total <= limits.goal.tokens {
                 return;
             }
@@ -134,7 +134,7 @@ impl Cutting<'_> {
         if used >= shown.tokens {
             return;
         }
-        *shown = Shown { item: Arc::new(item), tokens: used, position: shown.position };
+        *shown = ProjectedItem { item: Arc::new(item), tokens: used, position: shown.position };
         if let Some(position) = shown.position {
             self.shortened.retain(|(other, _)| *other != position);
             self.shortened.push((position, cut));
@@ -142,15 +142,15 @@ impl Cutting<'_> {
     }
 
     /// Reduces the newest user message to half of the maximum, or more if there is little else.
-    fn keep_user(&mut self, limits: Limits) -> Room {
-        let Some(user) = self.user else { return Room { tokens: 0, items: 0 } };
+    fn keep_user(&mut self, limits: Limits) -> WindowRoom {
+        let Some(user) = self.user else { return WindowRoom { tokens: 0, items: 0 } };
         let most = limits.most.tokens;
         let others = self.tokens() - self.shown[user].tokens;
         let room = (most - others.min(most / 2)).max(LEAST_ITEM_TOKENS).min(limits.room);
         if self.shown[user].tokens > room {
             self.shorten(user, room);
         }
-        Room { tokens: self.shown[user].tokens, items: 1 }
+        WindowRoom { tokens: self.shown[user].tokens, items: 1 }
     }
 
     /// Whether it is kept wherever it is: the newest user message, or a system message.
@@ -160,7 +160,7 @@ impl Cutting<'_> {
 
     /// Reduces system messages to a size, all to a common length. If that is impossible, the oldest become items like
     /// any other. They do not count as items.
-    fn keep_system(&mut self, tokens: u64) -> Room {
+    fn keep_system(&mut self, tokens: u64) -> WindowRoom {
         let sizes =
             |cutting: &Self| cutting.system.iter().map(|index| cutting.shown[*index].tokens).collect::<Vec<_>>();
         let most = usize::try_from(tokens / LEAST_ITEM_TOKENS).unwrap_or(usize::MAX);
@@ -177,18 +177,18 @@ impl Cutting<'_> {
             // Something in it cannot be shortened.
             self.system.remove(0);
         }
-        Room { tokens: sizes(self).iter().sum(), items: 0 }
+        WindowRoom { tokens: sizes(self).iter().sum(), items: 0 }
     }
 
     /// Items that layers put before everything else: the index of the first that is kept, their end, their size.
-    fn keep_preface(&self, goal: Room) -> (usize, usize, Room) {
-        let is_preface = |(index, shown): &(usize, &Shown)| {
+    fn keep_preface(&self, goal: WindowRoom) -> (usize, usize, WindowRoom) {
+        let is_preface = |(index, shown): &(usize, &ProjectedItem)| {
             shown.position.is_none() && Some(*index) != self.user && !matches!(&*shown.item, Item::FunctionCall(_))
         };
         let end = self.shown.iter().enumerate().take_while(is_preface).count();
-        let mut used = Room { tokens: 0, items: 0 };
+        let mut used = WindowRoom { tokens: 0, items: 0 };
         for index in (0..end).rev() {
-            let more = Room { tokens: used.tokens + self.shown[index].tokens, items: used.items + 1 };
+            let more = WindowRoom { tokens: used.tokens + self.shown[index].tokens, items: used.items + 1 };
             if !goal.has(more) {
                 return (index + 1, end, used);
             }
@@ -200,11 +200,11 @@ impl Cutting<'_> {
     /// The first index from which everything is kept, calls with their outputs.
     ///
     /// If the newest step alone is larger than the goal it may use more, and is shortened if necessary.
-    fn keep_newest(&mut self, preface_end: usize, goal: Room, most: Room) -> usize {
+    fn keep_newest(&mut self, preface_end: usize, goal: WindowRoom, most: WindowRoom) -> usize {
         let partners = partners(&self.shown);
         let divisible = divisible(&self.shown);
         let mut first = self.shown.len();
-        let (mut used, mut kept_items) = (Room { tokens: 0, items: 0 }, 0);
+        let (mut used, mut kept_items) = (WindowRoom { tokens: 0, items: 0 }, 0);
         for index in (preface_end..self.shown.len()).rev() {
             let own = self.shown[index].tokens;
             match partners[index] {
@@ -212,9 +212,9 @@ impl Cutting<'_> {
                 // An output is kept or dropped with its call.
                 Some(call) if call < index => {}
                 Some(output) => {
-                    used = Room { tokens: used.tokens + own + self.shown[output].tokens, items: used.items + 2 };
+                    used = WindowRoom { tokens: used.tokens + own + self.shown[output].tokens, items: used.items + 2 };
                 }
-                None => used = Room { tokens: used.tokens + own, items: used.items + 1 },
+                None => used = WindowRoom { tokens: used.tokens + own, items: used.items + 1 },
             }
             if !divisible[index] && index > preface_end {
                 continue;
@@ -234,7 +234,7 @@ impl Cutting<'_> {
     }
 
     /// Shortens everything from an index on to a common length so that it fits; `false` if that is impossible.
-    fn shrink(&mut self, first: usize, partners: &[Option<usize>], used: Room, most: Room) -> bool {
+    fn shrink(&mut self, first: usize, partners: &[Option<usize>], used: WindowRoom, most: WindowRoom) -> bool {
         let stays = |index: &usize| !self.is_kept(*index) && partners[*index].is_none_or(|other| other >= first);
         let members: Vec<usize> = (first..self.shown.len()).filter(stays).collect();
         let sizes: Vec<u64> = members.iter().map(|index| self.shown[*index].tokens).collect();
@@ -266,7 +266,7 @@ impl Cutting<'_> {
         let end = self.shown.iter().filter_map(|shown| shown.position).max().map_or(0, |last| last + 1);
         let stays: Vec<bool> = (0..self.shown.len()).map(stays).collect();
         let kept = self.shown.into_iter().enumerate().filter(|(index, _)| stays[*index]);
-        let (indices, shown): (Vec<usize>, Vec<Shown>) = kept.unzip();
+        let (indices, shown): (Vec<usize>, Vec<ProjectedItem>) = kept.unzip();
         let logged = indices.iter().zip(&shown).filter(|(index, _)| **index >= first && Some(**index) != self.user);
         let start = logged.filter_map(|(_, shown)| shown.position).next().unwrap_or(end);
         Fitted { shown, start, shortened: self.shortened }
@@ -289,9 +289,9 @@ fn common_length(sizes: &[u64], tokens: u64) -> Option<u64> {
 
 /// The items before which history may be cut: not between reasoning and the message or call directly after it, since
 /// providers reject one without the other.
-fn divisible(shown: &[Shown]) -> Vec<bool> {
+fn divisible(shown: &[ProjectedItem]) -> Vec<bool> {
     let mut thinking = false;
-    let before = |shown: &Shown| {
+    let before = |shown: &ProjectedItem| {
         let by_model = match &*shown.item {
             Item::FunctionCall(_) | Item::Reasoning(_) => true,
             item => item.is_message_of(Role::Assistant),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::epoch::Epoch;
-use super::fit::{self, Fitted, Limits, Room};
+use super::fit::{self, Fitted, Limits, WindowRoom};
 use super::input::WindowInput;
 use super::output::SummaryRequest;
 use super::policy::{Overflow, ProjectionPolicy};
-use super::shown::{Shown, newest_user};
-use super::summary::{self, Outcome};
+use super::shown::{ProjectedItem, newest_user};
+use super::summary::{self, SummaryChange};
 use crate::decision::Action;
 use crate::log::ItemLog;
 
@@ -18,13 +18,13 @@ const EVICT_TO_TENTHS: u64 = 6;
 const KEEP_AT_MOST_QUARTERS: u64 = 3;
 
 /// History that was cut down, with what was decided about it.
-pub(super) struct Folded {
+pub(super) struct CutHistory {
     fitted: Fitted,
-    summary: Outcome,
+    summary: SummaryChange,
 }
 
 /// Whether history can be shown as it is.
-pub(super) fn fits(policy: &ProjectionPolicy, shown: &[Shown], room: u64) -> bool {
+pub(super) fn fits(policy: &ProjectionPolicy, shown: &[ProjectedItem], room: u64) -> bool {
     let items = shown.iter().filter(|shown| !shown.is_system()).count();
     items <= most_items(policy) && shown.iter().map(|shown| shown.tokens).sum::<u64>() <= room
 }
@@ -47,8 +47,8 @@ fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
     let most_tokens = (room * KEEP_AT_MOST_QUARTERS / 4).saturating_sub(reserve);
     let goal_tokens = (room * EVICT_TO_TENTHS / 10).saturating_sub(reserve);
     Limits {
-        goal: Room { tokens: goal_tokens, items: window_size(policy) },
-        most: Room { tokens: most_tokens, items: most_items(policy) },
+        goal: WindowRoom { tokens: goal_tokens, items: window_size(policy) },
+        most: WindowRoom { tokens: most_tokens, items: most_items(policy) },
         room: room - reserve,
         shorten_first: policy.overflow == Overflow::Truncate,
     }
@@ -58,33 +58,37 @@ fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
 pub(super) fn fold(
     epoch: Option<&Epoch>,
     input: &WindowInput<'_>,
-    shown: Vec<Shown>,
+    shown: Vec<ProjectedItem>,
     room: u64,
-) -> Result<Folded, SummaryRequest> {
+) -> Result<CutHistory, SummaryRequest> {
     let (start, last) = epoch.map_or((0, None), |epoch| (epoch.start, epoch.summary.as_ref()));
-    let cut = |shown: Vec<Shown>, reserve: u64| {
+    let cut = |shown: Vec<ProjectedItem>, reserve: u64| {
         let user = newest_user(input.history, &shown);
         fit::fit(input.counter, input.history.log(), shown, user, limits(input.policy, room, reserve))
     };
-    let is_last = |shown: &Shown| last.is_some_and(|last| Arc::ptr_eq(&last.item, &shown.item));
+    let is_last = |shown: &ProjectedItem| last.is_some_and(|last| Arc::ptr_eq(&last.item, &shown.item));
     if input.policy.overflow == Overflow::Summarize {
         let reserve = room / summary::SHARE;
         // The last summary is included in the new one, so it takes no room of its own.
         let fitted = cut(shown.iter().filter(|shown| !is_last(shown)).cloned().collect(), reserve);
         if fitted.start > start {
             let summary = summary::summarize(input, start..fitted.start, last, reserve)?;
-            return Ok(Folded { fitted, summary });
+            return Ok(CutHistory { fitted, summary });
         }
     }
     let fitted = cut(shown, 0);
-    let summary = if fitted.shown.iter().any(is_last) { Outcome::Unchanged } else { Outcome::Gone };
-    Ok(Folded { fitted, summary })
+    let summary = if fitted.shown.iter().any(is_last) { SummaryChange::Unchanged } else { SummaryChange::Gone };
+    Ok(CutHistory { fitted, summary })
 }
 
 impl Epoch {
     /// Takes over what was decided; returns what is shown now, and the decisions.
-    pub(super) fn take_over(&mut self, log: &ItemLog, folded: Folded) -> (Vec<Shown>, Vec<(Action, String)>) {
-        let Folded { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
+    pub(super) fn take_over(
+        &mut self,
+        log: &ItemLog,
+        folded: CutHistory,
+    ) -> (Vec<ProjectedItem>, Vec<(Action, String)>) {
+        let CutHistory { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
         let mut decisions = Vec::new();
         let mut decide = |action, reason: &str| decisions.push((action, reason.to_owned()));
         let is_shown = |user: usize| shown.iter().any(|shown| shown.position == Some(user));
@@ -105,10 +109,10 @@ impl Epoch {
             decide(action, "history outgrew its room, and this item is large");
         }
         match summary {
-            Outcome::Unchanged => {}
-            Outcome::Gone => self.summary = None,
-            Outcome::New { pinned, tokens, action } => {
-                shown.insert(0, Shown { item: pinned.item.clone(), tokens, position: None });
+            SummaryChange::Unchanged => {}
+            SummaryChange::Gone => self.summary = None,
+            SummaryChange::New { pinned, tokens, action } => {
+                shown.insert(0, ProjectedItem { item: pinned.item.clone(), tokens, position: None });
                 self.summary = Some(pinned);
                 decide(action, "history outgrew its room");
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bands::Bands;
 use super::input::WindowInput;
 use super::output::{Section, Window};
-use super::shown::Shown;
+use super::shown::ProjectedItem;
 use crate::item::Item;
 use crate::usage::{Band, StepUsage};
 
@@ -25,7 +25,7 @@ impl Last {
         &mut self,
         input: &WindowInput<'_>,
         bands: &Bands,
-        shown: Vec<Shown>,
+        shown: Vec<ProjectedItem>,
         available: u64,
     ) -> Window {
         let all = bands.anchors().chain(shown.iter().map(|shown| &shown.item)).chain(bands.after_history(input.blocks));
@@ -64,7 +64,7 @@ impl Last {
     }
 }
 
-fn usage(input: &WindowInput<'_>, bands: &Bands, shown: &[Shown], available: u64) -> StepUsage {
+fn usage(input: &WindowInput<'_>, bands: &Bands, shown: &[ProjectedItem], available: u64) -> StepUsage {
     StepUsage {
         budget: input.policy.token_budget,
         response_reserve: input.policy.response_reserve,

@@ -10,8 +10,8 @@ use super::input::{Block, SharedItems, WindowInput};
 use super::layout::Last;
 use super::output::{Assembly, Window};
 use super::room::available;
-use super::shown::{Kept, Shown};
-use super::updates::Rendered;
+use super::shown::{ProjectedItem, ShownCache};
+use super::updates::UpdatesMessage;
 use crate::decision::{Action, EpochReason};
 use crate::error::Error;
 use crate::history::History;
@@ -23,14 +23,14 @@ use crate::log::ItemLog;
 pub struct Projection {
     epoch: Option<Epoch>,
     churn: BTreeMap<LayerId, Churn>,
-    memo: Memo,
+    memo: ProjectionCache,
 }
 
 /// A cache of the last window. Results do not depend on it.
 #[derive(Clone, Debug, Default)]
-struct Memo {
-    history: Kept,
-    updates: Option<Arc<Rendered>>,
+struct ProjectionCache {
+    history: ShownCache,
+    updates: Option<Arc<UpdatesMessage>>,
     window: Last,
     /// The blocks of the last turn.
     turn: Vec<(LayerId, SharedItems)>,
@@ -39,7 +39,7 @@ struct Memo {
 impl Projection {
     /// Creates a projection from its stored parts.
     pub fn restore(epoch: Option<Epoch>, churn: BTreeMap<LayerId, Churn>) -> Self {
-        Self { epoch, churn, memo: Memo::default() }
+        Self { epoch, churn, memo: ProjectionCache::default() }
     }
 
     /// The durable part that changes rarely: only when a window has decisions.
@@ -62,7 +62,7 @@ impl Projection {
         if let Some(epoch) = &mut self.epoch {
             epoch.forget_behind(position);
         }
-        self.memo = Memo::default();
+        self.memo = ProjectionCache::default();
     }
 
     /// Records, once a turn, whether each layer's output changed since the previous turn.
@@ -122,7 +122,7 @@ impl Projection {
     }
 
     /// Starts the new epoch if there is one, and puts the window in order.
-    fn finish(&mut self, input: &WindowInput<'_>, bands: Bands, shown: Vec<Shown>, available: u64) -> Window {
+    fn finish(&mut self, input: &WindowInput<'_>, bands: Bands, shown: Vec<ProjectedItem>, available: u64) -> Window {
         let mut window = self.memo.window.lay_out(input, &bands, shown, available);
         let epoch = self.epoch.get_or_insert_default();
         if let Some(reason) = bands.reason {

@@ -12,14 +12,14 @@ use crate::tokens::{TokenCounter, count_item};
 
 /// One item of history as it will be shown.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct ProjectedItem {
     pub(super) item: Arc<Item>,
     pub(super) tokens: u64,
     /// Its position in the log; `None` for an item of a layer.
     pub(super) position: Option<usize>,
 }
 
-impl Shown {
+impl ProjectedItem {
     /// Whether it is a system message of the log, which is kept when the items around it are dropped.
     pub(super) fn is_system(&self) -> bool {
         self.position.is_some() && self.item.is_message_of(Role::System)
@@ -28,23 +28,23 @@ impl Shown {
 
 /// A cache of the last window. Results do not depend on it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct ShownCache {
     /// Shortened items of the log, by position.
     shortened: HashMap<usize, (Cut, Arc<Item>)>,
-    counts: Counts,
+    counts: ItemTokens,
 }
 
 /// Token counts of items that are not in the log, by address. The items are kept alive, so that an address is not
 /// reused.
 #[derive(Clone, Debug, Default)]
-struct Counts {
+struct ItemTokens {
     /// Those of the last window.
     last: HashMap<usize, (Arc<Item>, u64)>,
     /// Those of the window that is being built.
     current: HashMap<usize, (Arc<Item>, u64)>,
 }
 
-impl Counts {
+impl ItemTokens {
     fn of(&mut self, counter: &dyn TokenCounter, item: &Arc<Item>) -> u64 {
         let address = Arc::as_ptr(item).addr();
         let last = &mut self.last;
@@ -58,9 +58,9 @@ impl Counts {
     }
 }
 
-impl Kept {
+impl ShownCache {
     /// History as it would be shown: with shortened items, without orphans, with the newest user message.
-    pub(super) fn collect(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>) -> Vec<Shown> {
+    pub(super) fn collect(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>) -> Vec<ProjectedItem> {
         let mut shown = Vec::with_capacity(input.history.len() + 1);
         let is_plain = is_plain(input.history);
         for part in input.history.parts() {
@@ -77,7 +77,7 @@ impl Kept {
                 }
                 Part::Item(item) => {
                     let tokens = self.counts.of(input.counter, item);
-                    shown.push(Shown { item: item.clone(), tokens, position: None });
+                    shown.push(ProjectedItem { item: item.clone(), tokens, position: None });
                 }
             }
         }
@@ -87,22 +87,27 @@ impl Kept {
     }
 
     /// One item of the log, shortened if that was decided.
-    fn logged(&mut self, input: &WindowInput<'_>, position: usize, entry: &Entry, cut: Option<Cut>) -> Shown {
+    fn logged(&mut self, input: &WindowInput<'_>, position: usize, entry: &Entry, cut: Option<Cut>) -> ProjectedItem {
         let Some(cut) = cut else {
-            return Shown { item: entry.item.clone(), tokens: entry.tokens, position: Some(position) };
+            return ProjectedItem { item: entry.item.clone(), tokens: entry.tokens, position: Some(position) };
         };
         let shorten = || (cut, Arc::new(cut_item(&entry.item, cut)));
         let (known_cut, item) = self.shortened.entry(position).or_insert_with(shorten);
         if *known_cut != cut {
             (*known_cut, *item) = shorten();
         }
-        Shown { tokens: self.counts.of(input.counter, item), item: item.clone(), position: Some(position) }
+        ProjectedItem { tokens: self.counts.of(input.counter, item), item: item.clone(), position: Some(position) }
     }
 
     /// Puts the newest user message back in its place if a layer left it out.
     ///
     /// A layer may rewrite it: then the layer's item is the last user message.
-    fn ensure_newest_user(&mut self, input: &WindowInput<'_>, cuts: &BTreeMap<usize, Cut>, shown: &mut Vec<Shown>) {
+    fn ensure_newest_user(
+        &mut self,
+        input: &WindowInput<'_>,
+        cuts: &BTreeMap<usize, Cut>,
+        shown: &mut Vec<ProjectedItem>,
+    ) {
         let log = input.history.log();
         if newest_user(input.history, shown).is_some() {
             return;
@@ -120,7 +125,7 @@ impl Kept {
 }
 
 /// The index of the newest user message, or of the item that a layer shows instead.
-pub(super) fn newest_user(history: &History, shown: &[Shown]) -> Option<usize> {
+pub(super) fn newest_user(history: &History, shown: &[ProjectedItem]) -> Option<usize> {
     let newest = history.log().newest_user()?;
     let itself = shown.iter().rposition(|shown| shown.position == Some(newest));
     itself.or_else(|| {
@@ -144,7 +149,7 @@ fn is_plain(history: &History) -> bool {
 }
 
 /// Removes calls without an output and outputs without a call.
-fn without_orphans(shown: Vec<Shown>) -> Vec<Shown> {
+fn without_orphans(shown: Vec<ProjectedItem>) -> Vec<ProjectedItem> {
     let partners = partners(&shown);
     let kept = shown.into_iter().zip(partners).filter(|(shown, partner)| partner.is_some() || !is_half(&shown.item));
     kept.map(|(shown, _)| shown).collect()
@@ -156,7 +161,7 @@ fn is_half(item: &Item) -> bool {
 
 /// For each call the index of its output and vice versa, by the same rule as in the log: an output belongs to the newest
 /// call of its id, and an older one never gets an output.
-pub(super) fn partners(shown: &[Shown]) -> Vec<Option<usize>> {
+pub(super) fn partners(shown: &[ProjectedItem]) -> Vec<Option<usize>> {
     let mut partners = vec![None; shown.len()];
     let mut open: HashMap<&str, usize> = HashMap::new();
     for (index, shown) in shown.iter().enumerate() {

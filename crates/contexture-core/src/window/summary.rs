@@ -20,7 +20,7 @@ const MIN_TEXT_TOKENS: u64 = 8;
 const OPENING: &str = "What happened before, in short:\n";
 
 /// What happens to the summary when history is cut.
-pub(super) enum Outcome {
+pub(super) enum SummaryChange {
     Unchanged,
     Gone,
     New { pinned: PinnedSummary, tokens: u64, action: Action },
@@ -34,14 +34,14 @@ pub(super) fn summarize(
     evicted: Range<usize>,
     last: Option<&PinnedSummary>,
     room: u64,
-) -> Result<Outcome, SummaryRequest> {
+) -> Result<SummaryChange, SummaryRequest> {
     let counter = input.counter;
     let last_tokens = last.map_or(0, |last| count_item(counter, &last.item));
     let evicted_tokens = input.history.log().range_tokens(evicted.clone()) + last_tokens;
     let most = room.min(evicted_tokens.saturating_sub(1));
     let max_tokens = most.saturating_sub(count_item(counter, &Item::developer(OPENING)));
     if max_tokens < MIN_TEXT_TOKENS {
-        return Ok(Outcome::Gone);
+        return Ok(SummaryChange::Gone);
     }
     let Some(summary) = &input.summary else {
         let previous = last.map(|last| last.text.clone());
@@ -51,7 +51,7 @@ pub(super) fn summarize(
     let text = shorten(counter, &text, max_tokens);
     let item = Item::developer(format!("{OPENING}{text}"));
     // The boundary between the opening and the text may take one more token.
-    let Some((_, item, tokens)) = fit_item(counter, &item, most) else { return Ok(Outcome::Gone) };
+    let Some((_, item, tokens)) = fit_item(counter, &item, most) else { return Ok(SummaryChange::Gone) };
     let action = Action::Summarize { end: evicted.end, text: text.clone(), tokens, by_model: summary.by_model };
-    Ok(Outcome::New { pinned: PinnedSummary { text, item: Arc::new(item) }, tokens, action })
+    Ok(SummaryChange::New { pinned: PinnedSummary { text, item: Arc::new(item) }, tokens, action })
 }

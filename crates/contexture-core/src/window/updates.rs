@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::block_place::BlockPlace;
-use super::epoch::{Pin, Placed};
+use super::epoch::{LayerPlace, Pin};
 use super::input::{Block, SharedItems, WindowInput};
 use super::text::{attribute, escape_tags};
 use crate::item::Item;
@@ -11,7 +11,7 @@ use crate::tokens::count_item;
 
 /// The updates message, with its inputs.
 #[derive(Debug)]
-pub(super) struct Rendered {
+pub(super) struct UpdatesMessage {
     pub(super) item: Arc<Item>,
     pub(super) tokens: u64,
     corrections: Vec<Correction>,
@@ -28,21 +28,21 @@ struct Correction {
 }
 
 /// An anchored block that differs from its pinned version.
-struct Changed<'a> {
+struct ChangedBlock<'a> {
     index: usize,
     pin: Option<&'a Pin>,
     block: &'a Block,
 }
 
-impl Rendered {
+impl UpdatesMessage {
     /// The tokens of the update of one block.
     pub(super) fn tokens_of(&self, block: usize) -> Option<u64> {
         self.corrections.iter().find(|correction| correction.block == block).map(|correction| correction.tokens)
     }
 
     /// Whether this message is still up to date.
-    fn says(&self, changed: &[Changed<'_>]) -> bool {
-        let same = |(correction, changed): (&Correction, &Changed<'_>)| {
+    fn says(&self, changed: &[ChangedBlock<'_>]) -> bool {
+        let same = |(correction, changed): (&Correction, &ChangedBlock<'_>)| {
             let same_pin = match (&correction.pinned, changed.pin) {
                 (Some(pinned), Some(pin)) => Arc::ptr_eq(pinned, &pin.items),
                 (pinned, pin) => pinned.is_none() && pin.is_none(),
@@ -56,11 +56,11 @@ impl Rendered {
 /// Describes what changed since the anchors were pinned; `None` if nothing did.
 pub(super) fn render(
     input: &WindowInput<'_>,
-    layers: &[Placed],
+    layers: &[LayerPlace],
     places: &[BlockPlace],
-    last: Option<&Arc<Rendered>>,
-) -> Option<Arc<Rendered>> {
-    let changed: Vec<Changed<'_>> = changed(input, layers, places).collect();
+    last: Option<&Arc<UpdatesMessage>>,
+) -> Option<Arc<UpdatesMessage>> {
+    let changed: Vec<ChangedBlock<'_>> = changed(input, layers, places).collect();
     if changed.is_empty() {
         return None;
     }
@@ -69,7 +69,7 @@ pub(super) fn render(
     }
     let mut text = String::from("<updates>\nThese blocks changed since they were shown. This is their current text.\n");
     let mut corrections = Vec::with_capacity(changed.len());
-    for Changed { index, pin, block } in changed {
+    for ChangedBlock { index, pin, block } in changed {
         let part = correction(input, pin, block);
         let tokens = input.counter.count(&part);
         let pinned = pin.map(|pin| pin.items.clone());
@@ -79,14 +79,14 @@ pub(super) fn render(
     text.push_str("</updates>");
     let item = Item::developer(text);
     let tokens = count_item(input.counter, &item);
-    Some(Arc::new(Rendered { item: Arc::new(item), tokens, corrections }))
+    Some(Arc::new(UpdatesMessage { item: Arc::new(item), tokens, corrections }))
 }
 
 fn changed<'a>(
     input: &'a WindowInput<'_>,
-    layers: &'a [Placed],
+    layers: &'a [LayerPlace],
     places: &'a [BlockPlace],
-) -> impl Iterator<Item = Changed<'a>> {
+) -> impl Iterator<Item = ChangedBlock<'a>> {
     input.blocks.iter().zip(places).enumerate().filter_map(|(index, (block, place))| {
         let BlockPlace::Anchor(pinned) = place else { return None };
         let pin = pinned.and_then(|at| layers[at].pin());
@@ -94,7 +94,7 @@ fn changed<'a>(
             Some(pin) => Arc::ptr_eq(&pin.items, &block.items) || pin.items == block.items,
             None => block.items.is_empty(),
         };
-        (!same).then_some(Changed { index, pin: pin.filter(|pin| !pin.items.is_empty()), block })
+        (!same).then_some(ChangedBlock { index, pin: pin.filter(|pin| !pin.items.is_empty()), block })
     })
 }
 

@@ -7,7 +7,7 @@ use contexture_gateway::write::StoreError;
 use rusqlite::params;
 use serde_json::{Value, json};
 
-use super::super::export::{ExportedWords, Row};
+use super::super::export::{ExportRow, ExportedWords};
 use super::super::view::WindowForm;
 use super::super::window::{ComparedWindow, boundary, first_difference};
 use super::Archive;
@@ -16,7 +16,7 @@ use super::reading::api_name;
 use super::reasons::Reasons;
 
 /// What the export needs to know of each block.
-struct Known {
+struct ExportedBlock {
     tokens: u64,
     since: u64,
     left: Option<u64>,
@@ -31,7 +31,7 @@ impl Archive {
         conversation: &str,
         form: WindowForm,
         words: &mut ExportedWords,
-        mut each: impl FnMut(Vec<Row>, Option<u64>, Option<u64>),
+        mut each: impl FnMut(Vec<ExportRow>, Option<u64>, Option<u64>),
     ) -> Result<(), StoreError> {
         let requests = self.requests(conversation, 0, u64::from(u32::MAX))?.items;
         let timeline = self.timeline(conversation)?;
@@ -53,7 +53,7 @@ impl Archive {
                 let grade = timeline.grade(block.id, line.n);
                 let (grade, why) = grade.map_or((None, None), |grade| (Some(api_name(grade.grade)), grade.reason));
                 let (reason, grade, why) = (words.place(reason), words.place(grade), words.place(why));
-                rows.push(Row(block.id, api_name(block.state), reason, grade, why, block.other.unwrap_or(0)));
+                rows.push(ExportRow(block.id, api_name(block.state), reason, grade, why, block.other.unwrap_or(0)));
             }
             let tokens = |id: u32| known.get(&id).map_or(0, |known| known.tokens);
             let cached = line.cached_tokens.filter(|_| form != WindowForm::Came);
@@ -90,7 +90,7 @@ impl Archive {
 }
 
 /// Reads all blocks of a conversation.
-fn known(connection: &rusqlite::Connection, conversation: &str) -> Result<HashMap<u32, Known>, StoreError> {
+fn known(connection: &rusqlite::Connection, conversation: &str) -> Result<HashMap<u32, ExportedBlock>, StoreError> {
     let sql = "SELECT block, tokens, n, left_n, kind = 'output', call FROM places JOIN blocks ON id = block
                WHERE conversation = ?1";
     let mut statement = connection.prepare_cached(sql)?;
@@ -101,7 +101,7 @@ fn known(connection: &rusqlite::Connection, conversation: &str) -> Result<HashMa
         let call: String = row.get(5)?;
         let output_of = row.get::<_, bool>(4)?.then_some(call);
         let (tokens, since) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
-        known.insert(row.get(0)?, Known { tokens, since, left, output_of });
+        known.insert(row.get(0)?, ExportedBlock { tokens, since, left, output_of });
     }
     Ok(known)
 }

@@ -71,7 +71,7 @@ impl Archive {
     pub(in super::super) fn note_played(
         &self,
         seen: &ArchivedRequest<'_>,
-        write: impl FnOnce(&mut Writer<'_>) -> Result<Lists, StoreError>,
+        write: impl FnOnce(&mut BlockWriter<'_>) -> Result<Lists, StoreError>,
     ) -> Result<Ticket, StoreError> {
         self.note(seen, RequestStage::Over, |writer| Ok((write(writer)?, Vec::new())))
     }
@@ -88,7 +88,7 @@ impl Archive {
             Some(last) => last,
             None => self.wake(connection, conversation)?,
         };
-        let mut writer = Writer { archive: self, connection, last: &mut last, by_bytes: HashMap::new() };
+        let mut writer = BlockWriter { archive: self, connection, last: &mut last, by_bytes: HashMap::new() };
         let blocks = writer.keep(drafts)?;
         Ok((blocks, last))
     }
@@ -132,7 +132,7 @@ impl Archive {
         &self,
         seen: &ArchivedRequest<'_>,
         stage: RequestStage,
-        write: impl FnOnce(&mut Writer<'_>) -> Result<(Lists, Vec<u32>), StoreError>,
+        write: impl FnOnce(&mut BlockWriter<'_>) -> Result<(Lists, Vec<u32>), StoreError>,
     ) -> Result<Ticket, StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
@@ -141,7 +141,8 @@ impl Archive {
             Some(last) => last,
             None => self.wake(&transaction, seen.conversation)?,
         };
-        let mut writer = Writer { archive: self, connection: &transaction, last: &mut last, by_bytes: HashMap::new() };
+        let mut writer =
+            BlockWriter { archive: self, connection: &transaction, last: &mut last, by_bytes: HashMap::new() };
         let (lists, head) = write(&mut writer)?;
         last.by_bytes = std::mem::take(&mut writer.by_bytes);
         last.n += 1;
@@ -254,14 +255,14 @@ fn answer_in(last: &NewestWindow, change: &WindowChange) -> Vec<u32> {
 }
 
 /// Writes the blocks of a request.
-pub struct Writer<'a> {
+pub struct BlockWriter<'a> {
     archive: &'a Archive,
     connection: &'a Connection,
     last: &'a mut NewestWindow,
     by_bytes: HashMap<Digest, Vec<u32>>,
 }
 
-impl Writer<'_> {
+impl BlockWriter<'_> {
     /// The blocks of a request as received, and separately those before its messages.
     fn came(&mut self, format: Format, body: &str) -> Result<(Vec<u32>, Vec<u32>), StoreError> {
         let mut list = Vec::new();

@@ -385,18 +385,21 @@ fn find(text: &str, words: &str) -> Option<usize> {
 }
 
 /// What is needed of all blocks of a window.
-pub(super) struct BlockFact {
+pub(super) struct WindowBlockFact {
     pub(super) tokens: u64,
     pub(super) output_of: Option<String>,
 }
 
-pub(super) fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, BlockFact>, StoreError> {
+pub(super) fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, WindowBlockFact>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT tokens, kind = 'output', call FROM blocks WHERE id = ?1")?;
     let mut facts = HashMap::with_capacity(ids.len());
     for id in ids {
         let read = |row: &Row<'_>| {
             let call: String = row.get(2)?;
-            Ok(BlockFact { tokens: row.get::<_, i64>(0)? as u64, output_of: row.get::<_, bool>(1)?.then_some(call) })
+            Ok(WindowBlockFact {
+                tokens: row.get::<_, i64>(0)? as u64,
+                output_of: row.get::<_, bool>(1)?.then_some(call),
+            })
         };
         if let Some(fact) = statement.query_row(params![id], read).optional()? {
             facts.insert(*id, fact);

@@ -23,7 +23,7 @@ impl Archive {
             .query_row("SELECT requests FROM conversations WHERE id = ?1", params![conversation], |row| row.get(0))
             .optional()?
             .unwrap_or(0);
-        let billing = Billing::read(&connection, conversation, &self.models)?;
+        let billing = TokenCosts::read(&connection, conversation, &self.models)?;
         let sql = "SELECT block, n, left_n, name, tokens FROM places JOIN blocks ON id = block
                    WHERE conversation = ?1 AND source = 'tools' ORDER BY number";
         let mut statement = connection.prepare_cached(sql)?;
@@ -105,12 +105,12 @@ fn add_uses(
 }
 
 /// Roughly what a token before the messages cost in each request.
-struct Billing {
+struct TokenCosts {
     /// The cost of a token, and its dollars where known.
     per_token: Vec<(i64, f64, Option<f64>)>,
 }
 
-impl Billing {
+impl TokenCosts {
     fn read(connection: &Connection, conversation: &str, models: &Models) -> Result<Self, StoreError> {
         let sql = "SELECT n, json_extract(line, '$.record.usage.cache_read'),
                           json_extract(line, '$.record.usage.input'), json_extract(line, '$.record.bill.billed'),

@@ -27,18 +27,18 @@ impl WindowPolicy for Own {
         budget: f64,
     ) -> Box<dyn Iterator<Item = anyhow::Result<WindowChange>> + 'a> {
         let player = self.settings.clone().with_budget(budget as u64).play(transcript.records.iter().cloned());
-        let mut own = Playing { player, made: MadeMessages::new(transcript.records.len()) };
+        let mut own = PlayingTranscript { player, made: MadeMessages::new(transcript.records.len()) };
         Box::new(std::iter::from_fn(move || own.request().map(Ok)))
     }
 }
 
 /// A transcript that is being played, with the messages that were created so far.
-struct Playing<I> {
+struct PlayingTranscript<I> {
     player: Player<I>,
     made: MadeMessages,
 }
 
-impl<I: Iterator<Item = Record>> Playing<I> {
+impl<I: Iterator<Item = Record>> PlayingTranscript<I> {
     fn request(&mut self) -> Option<WindowChange> {
         let step = self.player.step()?;
         Some(self.made.change(step, self.player.window()))

@@ -2,7 +2,7 @@
 
 use super::attribute::is_single;
 use super::evidence::kept_quote;
-use super::fact::{Draft, FactId, Source, Speaker};
+use super::fact::{FactDraft, FactId, Source, Speaker};
 use super::refusal::Refusal;
 use super::set::{Added, Facts};
 
@@ -38,7 +38,7 @@ impl Facts {
     /// The text is missing or too long, or it is an instruction.
     pub fn tell_by_agent(&mut self, text: impl Into<String>, at_ms: u64) -> Result<Added, Refusal> {
         let draft = by_hand(text.into(), "user".to_owned(), String::new(), String::new(), None, at_ms);
-        self.add(Draft { said_by: Speaker::Assistant, confirmed: false, ..draft })
+        self.add(FactDraft { said_by: Speaker::Assistant, confirmed: false, ..draft })
     }
 
     /// Changes a fact as a person wrote it by hand; the old one stays in the history. Returns the new one.
@@ -59,10 +59,17 @@ impl Facts {
     }
 }
 
-fn by_hand(text: String, entity: String, attribute: String, value: String, single: Option<bool>, at_ms: u64) -> Draft {
+fn by_hand(
+    text: String,
+    entity: String,
+    attribute: String,
+    value: String,
+    single: Option<bool>,
+    at_ms: u64,
+) -> FactDraft {
     let quote = kept_quote(text.trim());
     let single = single.unwrap_or(false) || is_single(&attribute);
-    Draft {
+    FactDraft {
         text,
         entity,
         attribute,
@@ -97,7 +104,7 @@ pub fn move_fact(
         return Err(Refusal::NotConfirmed(id.clone()));
     }
     let source = fact.sources.first().cloned().unwrap_or(Source::Hand);
-    let draft = Draft {
+    let draft = FactDraft {
         text: fact.text,
         entity: fact.entity,
         attribute: fact.attribute,

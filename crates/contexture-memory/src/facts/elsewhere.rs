@@ -37,7 +37,7 @@ const MOST_WORDS: f64 = 0.7;
 const HALF_WORDS: f64 = 0.5;
 
 /// A scope that is looked into, and whether passages are kept away from it even if it has none of them yet.
-pub(super) type Scope = (Place, bool);
+pub(super) type SearchedScope = (Place, bool);
 
 /// Removes what facts of a place that were forgotten came from, in all scopes of a store.
 ///
@@ -76,7 +76,7 @@ pub async fn forget_in_store(
 pub(super) async fn forget_in(
     store: Option<&dyn StorageAdapter>,
     index: &dyn SearchIndex,
-    scopes: impl IntoIterator<Item = Scope>,
+    scopes: impl IntoIterator<Item = SearchedScope>,
     gone: &[Fact],
 ) -> Result<(), BoxError> {
     let passages = passages(gone);

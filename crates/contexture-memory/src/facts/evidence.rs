@@ -77,12 +77,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// What is found with a source in it.
-    pub(super) fn found(&self, source: Source) -> Found {
+    pub(super) fn found(&self, source: Source) -> LocatedQuote {
         let sentence = match &source {
             Source::Item { start, end, .. } => sentence_around(&self.text, *start, *end).to_owned(),
             Source::Hand => String::new(),
         };
-        Found { said_by: self.said_by, quote: self.kept(&source), source, sentence, time_ms: self.time_ms }
+        LocatedQuote { said_by: self.said_by, quote: self.kept(&source), source, sentence, time_ms: self.time_ms }
     }
 
     /// A quote of it as it is kept: the beginning of it, without secrets that the item has there.
@@ -121,7 +121,7 @@ fn speaker_of(call: &FunctionCall, dialects: &Dialects) -> (Speaker, String) {
 
 /// Who said a quote, where, and when.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct LocatedQuote {
     pub(super) said_by: Speaker,
     pub(super) source: Source,
     pub(super) quote: String,
@@ -136,10 +136,15 @@ pub(super) fn kept_quote(quote: &str) -> String {
 }
 
 /// Finds a quote: in the newest message of the user that has it, else in the newest answer, else in the newest output.
-pub(super) fn find_quote(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, quote: &str) -> Result<Found, Refusal> {
+pub(super) fn find_quote(
+    log: &ItemLog,
+    dialects: &Dialects,
+    thread: &ThreadId,
+    quote: &str,
+) -> Result<LocatedQuote, Refusal> {
     let quote = quote.trim();
     check_quote(quote)?;
-    let mut best: Option<(Speaker, Found)> = None;
+    let mut best: Option<(Speaker, LocatedQuote)> = None;
     for position in (log.len().saturating_sub(MAX_LOOK_BACK)..log.len()).rev() {
         let Some(evidence) = Evidence::at(log, dialects, position) else { continue };
         let rank = evidence.said_by;
@@ -164,9 +169,9 @@ pub(super) fn check_quote(quote: &str) -> Result<(), Refusal> {
 
 /// Where what the model says in its own words comes from: the output that it repeats, unless the user said the same. That
 /// the model said it before, too, makes it no less the output's.
-pub(super) fn find_repeated(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, text: &str) -> Option<Found> {
+pub(super) fn find_repeated(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, text: &str) -> Option<LocatedQuote> {
     let words = hashes(text);
-    let mut best: Option<(f64, Found)> = None;
+    let mut best: Option<(f64, LocatedQuote)> = None;
     for position in log.len().saturating_sub(MAX_COMPARED)..log.len() {
         let Some(evidence) = Evidence::at(log, dialects, position) else { continue };
         let share = coverage(&words, &hashes(evidence.read()));
@@ -191,14 +196,14 @@ pub(super) fn find_repeated(log: &ItemLog, dialects: &Dialects, thread: &ThreadI
 
 /// Some items that are read together.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Batch {
+pub(super) struct EvidenceBatch {
     pub(super) thread: ThreadId,
     /// The position after the last item.
     pub(super) end: usize,
     pub(super) items: Vec<Evidence<'static>>,
 }
 
-impl Batch {
+impl EvidenceBatch {
     /// The items from a position on, of about so many tokens.
     pub(super) fn next(log: &ItemLog, dialects: &Dialects, thread: &ThreadId, from: usize, tokens: u64) -> Self {
         let (mut items, mut used, mut end) = (Vec::new(), 0, from);
@@ -231,7 +236,7 @@ impl Batch {
     }
 
     /// The item that has a quote: the one that was named, or the first.
-    pub(super) fn find(&self, item: Option<usize>, quote: &str) -> Result<Found, Refusal> {
+    pub(super) fn find(&self, item: Option<usize>, quote: &str) -> Result<LocatedQuote, Refusal> {
         let quote = quote.trim();
         check_quote(quote)?;
         let named = self.items.iter().filter(|evidence| Some(evidence.position) == item);

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::attribute::is_single;
-use super::evidence::{Batch, Found, MAX_READ_BYTES};
-use super::fact::{Draft, Fact, FactId, Speaker};
-use super::ownership::{Statement, owned};
+use super::evidence::{EvidenceBatch, LocatedQuote, MAX_READ_BYTES};
+use super::fact::{Fact, FactDraft, FactId, Speaker};
+use super::ownership::{FactStatement, owned};
 use super::refusal::Refusal;
 use super::render::day;
 use super::set::{Added, Facts};
@@ -55,7 +55,7 @@ impl Kind {
 }
 
 /// What the model is asked about a batch.
-pub(super) fn question(kind: Kind, model: &str, batch: &Batch, facts: &Facts) -> MemoryCallModelRequest {
+pub(super) fn question(kind: Kind, model: &str, batch: &EvidenceBatch, facts: &Facts) -> MemoryCallModelRequest {
     let mut items = String::new();
     for evidence in &batch.items {
         let name = evidence.name.as_ref().map_or(String::new(), |name| format!(" {}", flat(&start_of(name, 120))));
@@ -90,7 +90,7 @@ fn known_line(fact: &Fact) -> String {
 /// A fact as a model wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Candidate {
+pub(super) struct ExtractedFact {
     text: String,
     entity: String,
     attribute: String,
@@ -103,7 +103,7 @@ pub(super) struct Candidate {
 }
 
 /// The facts of an answer; `None` if it is not in the form that was asked for. What is no fact is passed over.
-pub(super) fn read_answer(answer: &str) -> Option<Vec<Candidate>> {
+pub(super) fn read_answer(answer: &str) -> Option<Vec<ExtractedFact>> {
     let list = list_of(answer, "facts")?;
     Some(list.into_iter().take(MAX_CANDIDATES).filter_map(|value| serde_json::from_value(value).ok()).collect())
 }
@@ -116,12 +116,18 @@ pub(super) struct Learned {
 }
 
 /// Adds the facts of an answer about a batch, which is then read. `others` are facts that the model was shown too.
-pub(super) fn learn_answer(facts: &mut Facts, batch: &Batch, answer: &str, others: &[&Facts], now_ms: u64) -> Learned {
+pub(super) fn learn_answer(
+    facts: &mut Facts,
+    batch: &EvidenceBatch,
+    answer: &str,
+    others: &[&Facts],
+    now_ms: u64,
+) -> Learned {
     let mut learned = Learned::default();
     // An answer in another form is not asked for again: it would cost the same and be no better.
     for candidate in read_answer(answer).unwrap_or_default() {
         let replaced: Vec<FactId> = candidate.replaces.iter().flatten().map(|id| FactId::from(id.as_str())).collect();
-        let learn = |draft: Draft| {
+        let learn = |draft: FactDraft| {
             let said_by = draft.said_by;
             facts.learn(draft, others).map(|added| (added, said_by))
         };
@@ -154,23 +160,23 @@ fn list_of(answer: &str, name: &str) -> Option<Vec<Value>> {
     }
 }
 
-impl Candidate {
+impl ExtractedFact {
     /// The fact, if its quote is in the batch.
-    pub(super) fn into_draft(self, batch: &Batch, now_ms: u64) -> Result<Draft, Refusal> {
+    pub(super) fn into_draft(self, batch: &EvidenceBatch, now_ms: u64) -> Result<FactDraft, Refusal> {
         let entity = if self.entity.trim().is_empty() { "conversation".to_owned() } else { self.entity };
-        let statement = Statement {
+        let statement = FactStatement {
             text: &self.text,
             entity: &entity,
             attribute: &self.attribute,
             value: &self.value,
-            ..Statement::default()
+            ..FactStatement::default()
         };
         let found = owned(batch.find(self.item, &self.quote)?, &statement, &batch.thread, batch.items.iter().cloned());
-        let Found { said_by, source, quote, time_ms, .. } = found;
+        let LocatedQuote { said_by, source, quote, time_ms, .. } = found;
         let single = self.single.unwrap_or(false) || is_single(&self.attribute);
         let at_ms = time_ms.unwrap_or(now_ms);
         let (text, attribute, value) = (self.text, self.attribute, self.value);
-        Ok(Draft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false })
+        Ok(FactDraft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false })
     }
 }
 
@@ -202,7 +208,7 @@ struct Condensed {
 #[derive(Debug, PartialEq)]
 pub(super) struct Reflected {
     pub(super) ids: Vec<FactId>,
-    pub(super) drafts: Vec<Draft>,
+    pub(super) drafts: Vec<FactDraft>,
 }
 
 /// Reads a reflection on notes. `None` if it replaces nothing, is not in the form that was asked for, or is not smaller
@@ -227,7 +233,7 @@ pub(super) fn read_reflection(
         let least = from.iter().min_by_key(|fact| fact.said_by).unwrap_or(newest);
         let (said_by, source) = (least.said_by, least.sources.first()?.clone());
         let said_by = if said_by == Speaker::User { Speaker::Assistant } else { said_by };
-        reflected.drafts.push(Draft {
+        reflected.drafts.push(FactDraft {
             text: condensed.text,
             entity: newest.entity.clone(),
             attribute: String::new(),

@@ -198,7 +198,7 @@ impl Fact {
     }
 
     /// Whether a new fact says the same, in the same words.
-    pub(super) fn says(&self, draft: &Draft) -> bool {
+    pub(super) fn says(&self, draft: &FactDraft) -> bool {
         self.said() == said(&draft.entity, &draft.attribute, &draft.value, &draft.text)
     }
 
@@ -223,7 +223,7 @@ impl Fact {
 
 /// A fact that is about to be made.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct FactDraft {
     pub(super) text: String,
     pub(super) entity: String,
     pub(super) attribute: String,
@@ -237,7 +237,7 @@ pub(super) struct Draft {
     pub(super) confirmed: bool,
 }
 
-impl Draft {
+impl FactDraft {
     pub(super) fn into_fact(self, id: FactId) -> Fact {
         Fact {
             id,

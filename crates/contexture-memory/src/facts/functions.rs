@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attribute::is_single;
-use super::evidence::{Found, find_quote, find_repeated, kept_quote};
-use super::fact::{Draft, FactId, Source, Speaker};
+use super::evidence::{LocatedQuote, find_quote, find_repeated, kept_quote};
+use super::fact::{FactDraft, FactId, Source, Speaker};
 use super::layer::FactLayer;
 use super::learner::ms;
-use super::ownership::{Statement, ends, owned_in};
+use super::ownership::{FactStatement, ends, owned_in};
 use super::refusal::Refusal;
 use super::render::line;
 use super::set::{Added, Facts};
@@ -128,12 +128,12 @@ fn remember(
     ctx: &ExecutionContext,
 ) -> Result<FnResult<String, Facts>, BoxError> {
     let entity = if input.entity.trim().is_empty() { "user".to_owned() } else { input.entity };
-    let statement = Statement {
+    let statement = FactStatement {
         text: &input.text,
         entity: &entity,
         attribute: &input.attribute,
         value: &input.value,
-        ..Statement::default()
+        ..FactStatement::default()
     };
     let found = origin(layer, ctx, statement, &input.quote)?;
     let single = is_single(&input.attribute);
@@ -173,12 +173,12 @@ fn update(
         true => format!("{} {}: {}", old.entity, old.attribute, value),
         false => input.text,
     };
-    let statement = Statement {
+    let statement = FactStatement {
         text: &text,
         entity: &old.entity,
         attribute: &old.attribute,
         value: &value,
-        ..Statement::default()
+        ..FactStatement::default()
     };
     let found = origin(layer, ctx, statement, &input.quote)?;
     let mut facts = Arc::unwrap_or_clone(facts);
@@ -188,27 +188,32 @@ fn update(
 
 fn draft(
     ctx: &ExecutionContext,
-    found: Found,
+    found: LocatedQuote,
     text: String,
     entity: String,
     attribute: String,
     value: String,
     single: bool,
-) -> Draft {
-    let Found { said_by, source, quote, time_ms, .. } = found;
+) -> FactDraft {
+    let LocatedQuote { said_by, source, quote, time_ms, .. } = found;
     let at_ms = time_ms.unwrap_or_else(|| ms(ctx.clock.now()));
-    Draft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false }
+    FactDraft { text, entity, attribute, value, single, said_by, source, quote, at_ms, confirmed: false }
 }
 
 /// Who says a statement: the one who is quoted, if the quote carries it; else the model, if it makes this call; else the
 /// program.
-fn origin(layer: &FactLayer, ctx: &ExecutionContext, statement: Statement<'_>, quote: &str) -> Result<Found, Refusal> {
+fn origin(
+    layer: &FactLayer,
+    ctx: &ExecutionContext,
+    statement: FactStatement<'_>,
+    quote: &str,
+) -> Result<LocatedQuote, Refusal> {
     let found = quoted(layer, ctx, statement.text, quote)?;
     if quote.trim().is_empty() {
         return Ok(found);
     }
     let names: Vec<&str> = ctx.resource_id.iter().map(|id| id.as_str()).collect();
-    let statement = Statement { names: &names.join(" "), ..statement };
+    let statement = FactStatement { names: &names.join(" "), ..statement };
     Ok(owned_in(&ctx.log(), layer.dialects(), &ctx.thread_id, found, &statement))
 }
 
@@ -216,7 +221,7 @@ fn origin(layer: &FactLayer, ctx: &ExecutionContext, statement: Statement<'_>, q
 ///
 /// A model that says in its own words what a tool or a file just told it does not make it its own: that stays the
 /// statement of the tool or the file.
-fn quoted(layer: &FactLayer, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<Found, Refusal> {
+fn quoted(layer: &FactLayer, ctx: &ExecutionContext, text: &str, quote: &str) -> Result<LocatedQuote, Refusal> {
     let (log, thread) = (ctx.log(), &ctx.thread_id);
     if !quote.trim().is_empty() {
         return find_quote(&log, layer.dialects(), thread, quote);
@@ -227,8 +232,13 @@ fn quoted(layer: &FactLayer, ctx: &ExecutionContext, text: &str, quote: &str) ->
         call.is_some_and(|call| call.name.starts_with(&prefix))
     };
     let own_words = kept_quote(text.trim());
-    let by =
-        |said_by, source| Found { said_by, source, quote: own_words.clone(), sentence: String::new(), time_ms: None };
+    let by = |said_by, source| LocatedQuote {
+        said_by,
+        source,
+        quote: own_words.clone(),
+        sentence: String::new(),
+        time_ms: None,
+    };
     let Some(item) = log.open_calls().find(is_own) else {
         return Ok(by(Speaker::User, Source::Hand));
     };

@@ -9,13 +9,13 @@ use contexture_core::id::{LayerId, ResourceId, ResourceKind};
 use contexture_core::layer::*;
 use contexture_files::dialect::Dialects;
 
-use super::elsewhere::{Scope, forget_in, repeats};
+use super::elsewhere::{SearchedScope, forget_in, repeats};
 use super::evidence::names;
 use super::extract::Kind;
 use super::fact::{Fact, FactId, normal};
-use super::learner::{EngineStore, Extraction, Learner, Moment, SharedLearner, ms};
+use super::learner::{EngineStore, Extraction, Learner, LearningMoment, SharedLearner, ms};
 use super::relevance::{Subject, ranked};
-use super::render::{Lines, TITLES, line};
+use super::render::{FactLines, TITLES, line};
 use super::set::Facts;
 use super::stored::Place;
 use crate::recall::{Passage, PastIndex};
@@ -121,7 +121,7 @@ impl FactLayer {
         let learned = self.learned(&ctx, &state).await;
         let facts = learned.as_ref().unwrap_or(&state);
         if let Some(learner) = &self.learner {
-            learner.begin_if_due(&ctx, &log, facts, Moment::TurnBegins);
+            learner.begin_if_due(&ctx, &log, facts, LearningMoment::TurnBegins);
         }
         let subject = Subject::of(&query, &log);
         let Some((text, used)) = self.block(&ctx, facts, &subject, budget) else {
@@ -150,7 +150,7 @@ impl FactLayer {
         if ranked.is_empty() {
             return None;
         }
-        let lines = Lines {
+        let lines = FactLines {
             title: TITLES[usize::from(self.kind == Kind::Observations)],
             count: ranked.len(),
             line: |at: usize| {
@@ -174,7 +174,7 @@ impl FactLayer {
         let learned = self.learned(&params.ctx, &params.state).await;
         if let Some(learner) = &self.learner {
             let facts = learned.as_ref().unwrap_or(&params.state);
-            learner.begin_if_due(&params.ctx, &params.log, facts, Moment::Running);
+            learner.begin_if_due(&params.ctx, &params.log, facts, LearningMoment::Running);
         }
         Ok(learned.map_or_else(StoreResult::keep, StoreResult::set))
     }
@@ -183,7 +183,7 @@ impl FactLayer {
         let Some(learner) = &self.learner else { return Ok(CompleteResult::keep()) };
         let first = learner.collect(&params.ctx, &params.state, true).await;
         let facts = first.as_ref().unwrap_or(&params.state);
-        learner.begin_if_due(&params.ctx, &params.log, facts, Moment::Ending);
+        learner.begin_if_due(&params.ctx, &params.log, facts, LearningMoment::Ending);
         let last = learner.collect(&params.ctx, facts, true).await;
         Ok(last.or(first).map_or_else(CompleteResult::keep, CompleteResult::set))
     }
@@ -214,7 +214,7 @@ impl FactLayer {
             let scope = if *kind == ResourceKind::user() { "resource".to_owned() } else { format!("resource.{kind}") };
             (Place::new("", scope, owner.as_str()), true)
         };
-        let mut scopes: Vec<Scope> = ctx.resources.iter().map(of_resource).collect();
+        let mut scopes: Vec<SearchedScope> = ctx.resources.iter().map(of_resource).collect();
         scopes.push((Place::new("", "thread", ctx.thread_id.as_str()), true));
         let store = self.store.get().map(|store| &**store);
         let keys: Vec<String> = scopes.iter().map(|(place, _)| place.scope_key()).collect();

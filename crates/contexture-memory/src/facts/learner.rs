@@ -13,7 +13,7 @@ use contexture_files::dialect::Dialects;
 use futures_util::future::{Either, select};
 use tokio::task::JoinHandle;
 
-use super::evidence::Batch;
+use super::evidence::EvidenceBatch;
 use super::extract::{Kind, learn_answer, question, read_reflection, reflection};
 use super::fact::{Fact, FactId};
 use super::set::Facts;
@@ -100,7 +100,7 @@ pub(super) struct Learner {
     dialects: Arc<Dialects>,
     /// The engine's store, in which the tokens of a day are counted.
     store: EngineStore,
-    running: Mutex<HashMap<ExecutionId, JoinHandle<Outcome>>>,
+    running: Mutex<HashMap<ExecutionId, JoinHandle<LearnerAnswer>>>,
     /// When a thread was last at work, and until when a failed model is left alone.
     threads: Mutex<HashMap<ThreadId, Activity>>,
 }
@@ -111,13 +111,13 @@ struct Activity {
     paused_until: Duration,
 }
 
-enum Work {
-    Extract(Batch),
+enum LearnerWork {
+    Extract(EvidenceBatch),
     Reflect(Vec<FactId>),
 }
 
-struct Outcome {
-    work: Work,
+struct LearnerAnswer {
+    work: LearnerWork,
     answer: Result<LlmResponse, NoAnswer>,
     /// What the provider reported, or our own count.
     usage: Usage,
@@ -131,7 +131,7 @@ enum NoAnswer {
 
 /// When something is read: each moment has its own least number of tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum LearningMoment {
     /// After a response.
     Running,
     /// Before the first model call of a turn.
@@ -151,7 +151,7 @@ impl Learner {
         Self { options, kind, own, dialects, store, running: Mutex::default(), threads: Mutex::default() }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<ExecutionId, JoinHandle<Outcome>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<ExecutionId, JoinHandle<LearnerAnswer>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,7 +160,7 @@ impl Learner {
     }
 
     /// Calls the model in the background if enough is new.
-    pub(super) fn begin_if_due(&self, ctx: &ExecutionContext, log: &ItemLog, facts: &Facts, moment: Moment) {
+    pub(super) fn begin_if_due(&self, ctx: &ExecutionContext, log: &ItemLog, facts: &Facts, moment: LearningMoment) {
         let now = ctx.clock.now();
         let activity = {
             let mut threads = self.threads();
@@ -177,15 +177,15 @@ impl Learner {
         }
         let is_cold = activity.last > Duration::ZERO && now.saturating_sub(activity.last) >= self.options.cold_after;
         let least = match moment {
-            Moment::TurnBegins if is_cold => MIN_COLD_TOKENS,
-            Moment::Ending => self.options.end_tokens,
-            Moment::Running | Moment::TurnBegins => self.options.batch_tokens,
+            LearningMoment::TurnBegins if is_cold => MIN_COLD_TOKENS,
+            LearningMoment::Ending => self.options.end_tokens,
+            LearningMoment::Running | LearningMoment::TurnBegins => self.options.batch_tokens,
         };
         let from = facts.read_until(&ctx.thread_id);
         if log.range_tokens(from..log.len()) >= least.min(self.options.batch_tokens) {
-            let batch = Batch::next(log, &self.dialects, &ctx.thread_id, from, self.options.batch_tokens);
+            let batch = EvidenceBatch::next(log, &self.dialects, &ctx.thread_id, from, self.options.batch_tokens);
             let request = question(self.kind, &self.options.model, &batch, facts);
-            self.begin(ctx, Work::Extract(batch), request);
+            self.begin(ctx, LearnerWork::Extract(batch), request);
         } else if self.kind == Kind::Observations {
             self.begin_reflection(ctx, facts);
         }
@@ -200,12 +200,12 @@ impl Learner {
         }
         let ids = older.iter().map(|fact| fact.id.clone()).collect();
         let request = reflection(&self.options.model, older);
-        self.begin(ctx, Work::Reflect(ids), request);
+        self.begin(ctx, LearnerWork::Reflect(ids), request);
     }
 
-    fn begin(&self, ctx: &ExecutionContext, work: Work, request: MemoryCallModelRequest) {
+    fn begin(&self, ctx: &ExecutionContext, work: LearnerWork, request: MemoryCallModelRequest) {
         let (Some(model), Some(store)) = (ctx.call_model.clone(), self.store.get().cloned()) else { return };
-        if let Work::Extract(batch) = &work
+        if let LearnerWork::Extract(batch) = &work
             && batch.items.is_empty()
         {
             return;
@@ -236,7 +236,7 @@ impl Learner {
                 // If it cannot be counted, what was taken stays counted, which is at least as much.
                 let _ = daily.settle(taken, &usage, cost, now_ms).await;
             }
-            Outcome { work, answer, usage }
+            LearnerAnswer { work, answer, usage }
         });
         self.running().insert(ctx.execution_id.clone(), task);
     }
@@ -260,9 +260,9 @@ impl Learner {
         }
     }
 
-    fn apply(&self, ctx: &ExecutionContext, facts: &Facts, outcome: Outcome) -> Option<Facts> {
+    fn apply(&self, ctx: &ExecutionContext, facts: &Facts, outcome: LearnerAnswer) -> Option<Facts> {
         let now = ctx.clock.now();
-        let Outcome { work, answer, usage } = outcome;
+        let LearnerAnswer { work, answer, usage } = outcome;
         let response = match answer {
             Ok(response) => response,
             Err(reason) => {
@@ -279,8 +279,8 @@ impl Learner {
         let mut facts = facts.clone();
         facts.spent_mut().add(&usage, response.cost, ms(now));
         match work {
-            Work::Extract(batch) => self.learn(ctx, &mut facts, &batch, &response.output_text()),
-            Work::Reflect(notes) => {
+            LearnerWork::Extract(batch) => self.learn(ctx, &mut facts, &batch, &response.output_text()),
+            LearnerWork::Reflect(notes) => {
                 let reflected = read_reflection(ctx.counter(), &response.output_text(), &facts, &notes);
                 let applied = reflected.map(|reflected| facts.reflect(&reflected.ids, reflected.drafts, ms(now)));
                 if !matches!(applied, Some(Ok(_))) {
@@ -293,7 +293,7 @@ impl Learner {
         Some(facts)
     }
 
-    fn learn(&self, ctx: &ExecutionContext, facts: &mut Facts, batch: &Batch, answer: &str) {
+    fn learn(&self, ctx: &ExecutionContext, facts: &mut Facts, batch: &EvidenceBatch, answer: &str) {
         let others = FACT_LAYERS.iter().filter(|id| **id != self.own.as_str());
         let others: Vec<Facts> = others.filter_map(|id| ctx.read_layer_state(id)).collect();
         let others: Vec<&Facts> = others.iter().collect();

@@ -13,7 +13,7 @@ use contexture_core::log::ItemLog;
 use contexture_files::dialect::Dialects;
 
 use super::attribute::is_single;
-use super::evidence::{Evidence, Found, find_repeated};
+use super::evidence::{Evidence, LocatedQuote, find_repeated};
 use super::fact::{Fact, Source, Speaker, coverage, hashes, negations};
 
 /// Among how many of the newest items those are looked for whose words a fact has.
@@ -25,7 +25,7 @@ const SPOKEN_OF: f64 = 0.5;
 
 /// What a fact says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Statement<'a> {
+pub(super) struct FactStatement<'a> {
     pub(super) text: &'a str,
     pub(super) entity: &'a str,
     pub(super) attribute: &'a str,
@@ -34,7 +34,7 @@ pub(super) struct Statement<'a> {
     pub(super) names: &'a str,
 }
 
-impl Statement<'_> {
+impl FactStatement<'_> {
     /// The words that are not in a sentence.
     fn missing(&self, sentence: &str) -> Vec<u64> {
         let is_known = is_single(self.attribute);
@@ -55,17 +55,17 @@ impl Statement<'_> {
 
 /// Who says a statement with this quote, among these items.
 pub(super) fn owned<'a>(
-    found: Found,
-    statement: &Statement<'_>,
+    found: LocatedQuote,
+    statement: &FactStatement<'_>,
     thread: &ThreadId,
     items: impl Iterator<Item = Evidence<'a>>,
-) -> Found {
+) -> LocatedQuote {
     let missing = statement.missing(&found.sentence);
     let is_same = negations(statement.text) == negations(&found.sentence) || found.said_by != Speaker::User;
     if missing.is_empty() && is_same {
         return found;
     }
-    let mut others: Option<(f64, Found)> = None;
+    let mut others: Option<(f64, LocatedQuote)> = None;
     for evidence in items.filter(|evidence| evidence.said_by.is_content() && evidence.said_by < found.said_by) {
         let share = coverage(&missing, &hashes(evidence.read()));
         if share > others.as_ref().map_or(0.0, |(known, _)| *known) {
@@ -82,7 +82,7 @@ pub(super) fn owned<'a>(
     match others {
         Some((_, other)) => other,
         None if is_same && statement.is_name(&missing) => found,
-        None => Found { said_by: found.said_by.min(Speaker::Assistant), ..found },
+        None => LocatedQuote { said_by: found.said_by.min(Speaker::Assistant), ..found },
     }
 }
 
@@ -91,9 +91,9 @@ pub(super) fn owned_in(
     log: &ItemLog,
     dialects: &Dialects,
     thread: &ThreadId,
-    found: Found,
-    statement: &Statement<'_>,
-) -> Found {
+    found: LocatedQuote,
+    statement: &FactStatement<'_>,
+) -> LocatedQuote {
     // What the model said may be what it read.
     if found.said_by == Speaker::Assistant {
         return find_repeated(log, dialects, thread, statement.text).unwrap_or(found);
@@ -103,7 +103,7 @@ pub(super) fn owned_in(
 }
 
 /// Whether the user said, after a fact, that it is no longer true: in another message that speaks of it.
-pub(super) fn ends(found: &Found, fact: &Fact) -> bool {
+pub(super) fn ends(found: &LocatedQuote, fact: &Fact) -> bool {
     let spoken = hashes(&found.sentence);
     let told = if fact.value.trim().is_empty() { hashes(&fact.text) } else { hashes(&fact.value) };
     let is_other = |source: &Source| !source.is_same_item(&found.source);

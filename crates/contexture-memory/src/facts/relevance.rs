@@ -46,18 +46,18 @@ impl Subject {
 
 /// A fact with how well it fits.
 #[derive(Clone, Copy)]
-pub(crate) struct Ranked<'a> {
+pub(crate) struct RankedFact<'a> {
     pub(crate) fact: &'a Fact,
     /// How much it has in common with the query; 0 for nothing.
     pub(crate) score: f64,
 }
 
 /// The current facts, the most relevant first; among equal ones those that matter more in general.
-pub(crate) fn ranked<'a>(facts: &'a Facts, subject: &Subject) -> Vec<Ranked<'a>> {
+pub(crate) fn ranked<'a>(facts: &'a Facts, subject: &Subject) -> Vec<RankedFact<'a>> {
     let current: Vec<&Fact> = facts.current().collect();
-    let (query, recent) = (Weights::of(&subject.query, &current), Weights::of(&subject.recent, &current));
-    let score = |fact: &'a Fact| Ranked { fact, score: query.shared(fact) + RECENT_WEIGHT * recent.shared(fact) };
-    let mut ranked: Vec<Ranked<'_>> = current.iter().map(|fact| score(fact)).collect();
+    let (query, recent) = (WeightedTerms::of(&subject.query, &current), WeightedTerms::of(&subject.recent, &current));
+    let score = |fact: &'a Fact| RankedFact { fact, score: query.shared(fact) + RECENT_WEIGHT * recent.shared(fact) };
+    let mut ranked: Vec<RankedFact<'_>> = current.iter().map(|fact| score(fact)).collect();
     ranked.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then_with(|| standing(other.fact).cmp(&standing(one.fact)))
     });
@@ -65,13 +65,13 @@ pub(crate) fn ranked<'a>(facts: &'a Facts, subject: &Subject) -> Vec<Ranked<'a>>
 }
 
 /// Words with what each counts: the rarer among the facts, the more.
-struct Weights<'a> {
+struct WeightedTerms<'a> {
     /// Sorted.
     terms: &'a [u64],
     weights: Vec<f64>,
 }
 
-impl<'a> Weights<'a> {
+impl<'a> WeightedTerms<'a> {
     fn of(terms: &'a [u64], facts: &[&Fact]) -> Self {
         let mut having = vec![0_u32; terms.len()];
         for term in facts.iter().flat_map(|fact| fact.terms()) {

@@ -71,7 +71,7 @@ pub(crate) fn line(fact: &Fact, with_entity: bool) -> String {
 }
 
 /// The facts of a block, the most important first, and how they are written.
-pub(super) struct Lines<'a, L, P> {
+pub(super) struct FactLines<'a, L, P> {
     /// The first line of the block.
     pub(super) title: &'a str,
     pub(super) count: usize,
@@ -81,7 +81,7 @@ pub(super) struct Lines<'a, L, P> {
     pub(super) place: P,
 }
 
-impl<K: Ord, L: Fn(usize) -> String, P: Fn(usize) -> K> Lines<'_, L, P> {
+impl<K: Ord, L: Fn(usize) -> String, P: Fn(usize) -> K> FactLines<'_, L, P> {
     /// A block of as many lines as fit into `tokens`, and how many they are.
     pub(super) fn fitted(&self, counter: &dyn TokenCounter, layer: &LayerId, tokens: u64) -> Option<(String, usize)> {
         let room = tokens.saturating_sub(AROUND_TOKENS + counter.count(self.title));

@@ -14,7 +14,7 @@ use contexture_core::tokens::TokenCounter;
 use futures_util::future::{BoxFuture, Either, select};
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Batch;
+use super::evidence::EvidenceBatch;
 use super::extract::{Kind, learn_answer, question};
 use super::spent::DailyTokens;
 use super::stored::{Place, Remembered};
@@ -30,12 +30,12 @@ const MIN_BYTES: usize = 40;
 /// How many items of a conversation are looked at, at once.
 const LOOKED_AT: u64 = 1_000;
 
-type Call = Arc<dyn Fn(ModelRequest) -> BoxFuture<'static, Result<LlmResponse, BoxError>> + Send + Sync>;
+type LearnerModel = Arc<dyn Fn(ModelRequest) -> BoxFuture<'static, Result<LlmResponse, BoxError>> + Send + Sync>;
 
 /// Learning facts from conversations that rest: by which model, and for how much.
 #[derive(Clone)]
 pub struct Learning {
-    model: Call,
+    model: LearnerModel,
     clock: Arc<dyn Clock>,
     daily_tokens: u64,
     rest: Duration,
@@ -51,7 +51,7 @@ impl Learning {
     /// Learns with a model. A conversation rests after 5 minutes, and a day has 200 000 tokens.
     pub fn by<M: Model + 'static>(model: M, clock: Arc<dyn Clock>) -> Self {
         let model = Arc::new(model);
-        let call: Call = Arc::new(move |request| {
+        let call: LearnerModel = Arc::new(move |request| {
             let model = model.clone();
             Box::pin(async move { model.call(request).await })
         });
@@ -74,18 +74,18 @@ impl Learning {
         &self,
         remembered: &Remembered,
         past: &PastIndex,
-        waiting: &Waiting,
+        waiting: &RestingConversation,
         counter: &dyn TokenCounter,
-    ) -> Result<Outcome, BoxError> {
+    ) -> Result<ReadingResult, BoxError> {
         let (place, thread) = (&waiting.place(), ThreadId::from(waiting.thread.as_str()));
         let mut new = 0;
         loop {
             let facts = remembered.load(place).await?.unwrap_or_default();
             let from = facts.read_until(&thread);
             let passages = past.passages(thread.as_str(), from as u64..from as u64 + LOOKED_AT).await?;
-            let batch = Batch::of_passages(&thread, from, &passages, BATCH_BYTES);
+            let batch = EvidenceBatch::of_passages(&thread, from, &passages, BATCH_BYTES);
             if batch.items.iter().map(|item| item.text.len()).sum::<usize>() < MIN_BYTES {
-                return Ok(Outcome::Read(new));
+                return Ok(ReadingResult::Read(new));
             }
             let asked = question(Kind::Entities, "", &batch, &facts);
             let mut request = ModelRequest::new(
@@ -98,7 +98,7 @@ impl Learning {
             let now_ms = self.now_ms();
             let (daily, taken) = (self.daily(remembered), input + ANSWER_TOKENS);
             if !daily.take(taken, now_ms).await? {
-                return Ok(Outcome::OutOfTokens(new));
+                return Ok(ReadingResult::OutOfTokens(new));
             }
             let response = match select(pin!((self.model)(request)), self.clock.limit(LIMIT)).await {
                 Either::Left((response, _)) => response,
@@ -133,16 +133,16 @@ impl Learning {
     }
 
     /// The conversations that wait and have rested, which are then this process's for a while.
-    pub(crate) async fn rested(&self, store: &dyn StorageAdapter) -> Result<Vec<Waiting>, BoxError> {
+    pub(crate) async fn rested(&self, store: &dyn StorageAdapter) -> Result<Vec<RestingConversation>, BoxError> {
         let (now_ms, mut rested) = (self.now_ms(), Vec::new());
         for key in store.list(&Key::new("learning").then("waiting").into_prefix()).await? {
             let Some(record) = store.get(&key).await? else { continue };
-            let Ok(waiting) = serde_json::from_slice::<Waiting>(&record.value) else { continue };
+            let Ok(waiting) = serde_json::from_slice::<RestingConversation>(&record.value) else { continue };
             if waiting.since_ms + u64::try_from(self.rest.as_millis()).unwrap_or(u64::MAX) > now_ms {
                 continue;
             }
             // Whoever writes it first has it; if he fails, it has rested again some time later.
-            let waiting = Waiting { since_ms: now_ms, ..waiting };
+            let waiting = RestingConversation { since_ms: now_ms, ..waiting };
             let batch =
                 StoreBatch::new().expect(key.clone(), Some(record.version)).set(key, serde_json::to_vec(&waiting)?);
             match store.apply(batch).await {
@@ -157,7 +157,7 @@ impl Learning {
 
 /// What became of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ReadingResult {
     /// All of it was read, with so many new facts.
     Read(usize),
     /// The rest has to wait for another day.
@@ -166,7 +166,7 @@ pub(crate) enum Outcome {
 
 /// A conversation of which something is to be learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Waiting {
+pub(crate) struct RestingConversation {
     layer: String,
     scope: String,
     owner: String,
@@ -175,7 +175,7 @@ pub(crate) struct Waiting {
     since_ms: u64,
 }
 
-impl Waiting {
+impl RestingConversation {
     pub(crate) fn new(place: &Place, thread: &str, since_ms: u64) -> Self {
         let Place { layer, scope, owner } = place.clone();
         Self { layer, scope, owner, thread: thread.to_owned(), since_ms }
@@ -199,7 +199,7 @@ impl Waiting {
     pub(crate) async fn end(&self, store: &dyn StorageAdapter) -> Result<(), BoxError> {
         let key = self.key();
         let Some(record) = store.get(&key).await? else { return Ok(()) };
-        if serde_json::from_slice::<Waiting>(&record.value).is_ok_and(|now| now == *self) {
+        if serde_json::from_slice::<RestingConversation>(&record.value).is_ok_and(|now| now == *self) {
             match store.apply(StoreBatch::new().expect(key.clone(), Some(record.version)).delete(key)).await {
                 Ok(_) | Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),

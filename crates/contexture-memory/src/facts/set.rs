@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::is_instruction;
 use super::fact::{
-    Draft, Fact, FactId, MAX_NAME_BYTES, MAX_SOURCES, MAX_TEXT_BYTES, Speaker, coverage, hashes, name, negations,
+    Fact, FactDraft, FactId, MAX_NAME_BYTES, MAX_SOURCES, MAX_TEXT_BYTES, Speaker, coverage, hashes, name, negations,
     normal, words,
 };
 use super::refusal::Refusal;
@@ -146,7 +146,7 @@ impl Facts {
     }
 
     /// Adds a fact.
-    pub(super) fn add(&mut self, draft: Draft) -> Result<Added, Refusal> {
+    pub(super) fn add(&mut self, draft: FactDraft) -> Result<Added, Refusal> {
         let draft = checked(draft)?;
         if self.tombstones.iter().any(|tombstone| tombstone.blocks(&draft)) {
             return Err(Refusal::Forgotten);
@@ -165,7 +165,7 @@ impl Facts {
 
     /// Adds what was extracted. What anyone but the user says is not added if it only repeats what is remembered, here or
     /// among `shown`: the model was shown it, and may have written it anywhere.
-    pub(super) fn learn(&mut self, draft: Draft, shown: &[&Facts]) -> Result<Added, Refusal> {
+    pub(super) fn learn(&mut self, draft: FactDraft, shown: &[&Facts]) -> Result<Added, Refusal> {
         let known: Vec<&Fact> = std::iter::once(&*self).chain(shown.iter().copied()).flat_map(Facts::all).collect();
         let is_restated = draft.said_by != Speaker::User
             && known.iter().all(|fact| !fact.says(&draft))
@@ -175,7 +175,7 @@ impl Facts {
     }
 
     /// Puts a fact in the place of another. An empty text ends the old one without another in its place.
-    pub(super) fn update(&mut self, id: &FactId, draft: Draft) -> Result<FactId, Refusal> {
+    pub(super) fn update(&mut self, id: &FactId, draft: FactDraft) -> Result<FactId, Refusal> {
         let old = self.get(id).ok_or_else(|| Refusal::Unknown(id.clone()))?;
         if !old.is_current() {
             return Err(Refusal::Outdated(id.clone()));
@@ -229,7 +229,12 @@ impl Facts {
     }
 
     /// Replaces several facts by fewer, which say the same.
-    pub(super) fn reflect(&mut self, ids: &[FactId], drafts: Vec<Draft>, at_ms: u64) -> Result<Vec<FactId>, Refusal> {
+    pub(super) fn reflect(
+        &mut self,
+        ids: &[FactId],
+        drafts: Vec<FactDraft>,
+        at_ms: u64,
+    ) -> Result<Vec<FactId>, Refusal> {
         let drafts = drafts.into_iter().map(checked).collect::<Result<Vec<_>, _>>()?;
         let mut added = Vec::new();
         for draft in drafts {
@@ -337,12 +342,12 @@ impl Facts {
     }
 
     /// The current fact that says the same. Sentences of the same words in another order, or with one more `not`, do not.
-    fn position_of(&self, draft: &Draft) -> Option<usize> {
+    fn position_of(&self, draft: &FactDraft) -> Option<usize> {
         self.facts.iter().position(|fact| fact.is_current() && fact.says(draft))
     }
 
     /// Adds what a second source says to a fact that is known.
-    fn support(&mut self, at: usize, draft: Draft) -> FactId {
+    fn support(&mut self, at: usize, draft: FactDraft) -> FactId {
         let fact = &self.facts[at];
         let id = fact.id.clone();
         let is_new_source = !fact.sources.iter().any(|source| source.is_same_item(&draft.source));
@@ -395,7 +400,7 @@ impl Facts {
         Some(before)
     }
 
-    fn fresh_id(&self, draft: &Draft) -> FactId {
+    fn fresh_id(&self, draft: &FactDraft) -> FactId {
         let is_free =
             |id: &FactId| self.get(id).is_none() && !self.tombstones.iter().any(|tombstone| tombstone.id == *id);
         let ids = ID_LEN.map(|len| draft.id(len));
@@ -403,7 +408,7 @@ impl Facts {
     }
 
     /// A fact that was forgotten and is told again by hand within one moment has the name of before; it gets another one.
-    fn numbered_id(&self, draft: &Draft) -> FactId {
+    fn numbered_id(&self, draft: &FactDraft) -> FactId {
         let base = draft.id(*ID_LEN.start());
         let is_taken =
             |id: &FactId| self.get(id).is_some() || self.tombstones.iter().any(|tombstone| tombstone.id == *id);
@@ -474,7 +479,7 @@ impl Facts {
 }
 
 /// Whether what is said has the words of what is known.
-fn is_repeated(draft: &Draft, known: &[&Fact]) -> bool {
+fn is_repeated(draft: &FactDraft, known: &[&Fact]) -> bool {
     let words = hashes(&format!("{} {}", draft.text, draft.quote));
     let mut all: Vec<u64> = known.iter().flat_map(|fact| hashes(&line(fact, true)).into_vec()).collect();
     all.extend(TITLES.iter().flat_map(|title| hashes(title).into_vec()));
@@ -483,7 +488,7 @@ fn is_repeated(draft: &Draft, known: &[&Fact]) -> bool {
 }
 
 /// Whether what is said has the words of a fact and is something else: negated, in another order, or with other signs.
-fn is_contrary(draft: &Draft, known: &[&Fact]) -> bool {
+fn is_contrary(draft: &FactDraft, known: &[&Fact]) -> bool {
     let (said, terms) = (words(&draft.text), hashes(&draft.text));
     let said = bare(&said);
     let said_sorted = sorted(&said);
@@ -517,7 +522,7 @@ fn sorted<'a>(words: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// A draft without secrets, and only if its fields are fine.
-fn checked(mut draft: Draft) -> Result<Draft, Refusal> {
+fn checked(mut draft: FactDraft) -> Result<FactDraft, Refusal> {
     for (field, text, max) in [
         ("text", &mut draft.text, MAX_TEXT_BYTES),
         ("entity", &mut draft.entity, MAX_NAME_BYTES),

@@ -64,7 +64,7 @@ pub struct Remembered {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored<S> {
+struct FactsRecord<S> {
     format: u32,
     state: S,
 }
@@ -168,13 +168,13 @@ impl Remembered {
 /// A batch that also writes facts, if nobody changed them since they had this version.
 fn with(batch: Batch, place: &Place, version: Option<Version>, facts: &Facts) -> Result<Batch, StoreError> {
     let key = place.key();
-    let value = serde_json::to_vec(&Stored { format: FORMAT, state: facts })
+    let value = serde_json::to_vec(&FactsRecord { format: FORMAT, state: facts })
         .map_err(|error| StoreError::Io { doing: format!("write `{key}` as JSON"), source: error.into() })?;
     Ok(batch.expect(key.clone(), version).set(key, value))
 }
 
 fn parsed(record: &[u8]) -> Option<Facts> {
-    let stored: Stored<Facts> = serde_json::from_slice(record).ok()?;
+    let stored: FactsRecord<Facts> = serde_json::from_slice(record).ok()?;
     (stored.format == FORMAT).then_some(stored.state)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fact::{Draft, Fact, FactId, Source};
+use super::fact::{Fact, FactDraft, FactId, Source};
 
 /// The mark of a fact that was forgotten or undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl Tombstone {
     }
 
     /// Whether a new fact is the forgotten one again: from the same words, or from the same item about the same thing.
-    pub(super) fn blocks(&self, draft: &Draft) -> bool {
+    pub(super) fn blocks(&self, draft: &FactDraft) -> bool {
         self.sources.iter().any(|source| {
             source.overlaps(&draft.source)
                 || (source.is_same_item(&draft.source) && (self.key == draft.key() || self.claim == draft.claim()))

@@ -86,11 +86,11 @@ pub struct SemanticRecallState {
     messages: u64,
     /// The newest message, and how much may be shown. It is needed before the message is in the log.
     #[serde(skip)]
-    asked: Option<Asked>,
+    asked: Option<SemanticRecallInput>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Asked {
+struct SemanticRecallInput {
     text: String,
     budget: u64,
     /// Whether a request after the first of the turn asked for the result again.
@@ -291,7 +291,7 @@ impl MemoryLayer for SemanticRecall {
         let OnItemAppendParams { items, state, budget, .. } = params;
         let said = items.iter().rev().find(|item| item.is_message_of(Role::User)).and_then(Item::as_message);
         if let Some(message) = said {
-            let asked = Some(Asked { text: message.text(), budget, again: false });
+            let asked = Some(SemanticRecallInput { text: message.text(), budget, again: false });
             let state = SemanticRecallState { asked, messages: state.messages + 1, ..(*state).clone() };
             return Ok(OnItemAppendResult::items(items).with_state(state));
         }
@@ -299,7 +299,7 @@ impl MemoryLayer for SemanticRecall {
             return Ok(OnItemAppendResult::items(items));
         };
         // The first tool output of a turn: by now the search is done, if it was not before.
-        let asked = Some(Asked { again: true, ..asked.clone() });
+        let asked = Some(SemanticRecallInput { again: true, ..asked.clone() });
         let state = SemanticRecallState { asked, ..(*state).clone() };
         let rerender = Rerender { timing: Some(RerenderTiming::Immediate), scope: RerenderScope::OwnLayer };
         Ok(OnItemAppendResult::items(items).with_state(state).with_rerender(rerender))

@@ -33,12 +33,12 @@ pub struct SharedEmbedder {
     embedder: Arc<dyn Embedder>,
     /// How long a search waits for the vector of its question, if somebody measures it.
     patience: Option<(Duration, Arc<dyn Clock>)>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<EmbedderState>>,
 }
 
 /// What is known of an embedder.
 #[derive(Default)]
-struct Known {
+struct EmbedderState {
     /// It failed, and is not asked before this.
     paused_until: Option<Instant>,
     /// What went wrong last, and whether somebody was told.
@@ -60,7 +60,7 @@ impl SharedEmbedder {
     /// Shares an embedder. Searches wait for it as long as it takes.
     pub fn new(embedder: Arc<dyn Embedder>) -> Self {
         // Nobody knows what was missed before.
-        let known = Known { has_missed: true, ..Known::default() };
+        let known = EmbedderState { has_missed: true, ..EmbedderState::default() };
         Self { embedder, patience: None, known: Arc::new(Mutex::new(known)) }
     }
 
@@ -147,7 +147,7 @@ impl SharedEmbedder {
         None
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, EmbedderState> {
         // Every change is a single assignment.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

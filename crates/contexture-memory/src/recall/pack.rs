@@ -68,7 +68,7 @@ impl Recollection {
 }
 
 /// A passage that could be shown. Its excerpt is made when there is room for it.
-pub(crate) struct Candidate<'a> {
+pub(crate) struct PassageCandidate<'a> {
     passage: Passage,
     score: f64,
     wanted: &'a TermWeights,
@@ -79,7 +79,7 @@ pub(crate) struct Candidate<'a> {
 ///
 /// Where `update_of` names a candidate that says something newer, that one is shown too, or neither.
 pub(crate) fn pack(
-    candidates: Vec<Candidate<'_>>,
+    candidates: Vec<PassageCandidate<'_>>,
     count: usize,
     update_of: impl Fn(usize) -> Option<usize>,
     counter: &dyn TokenCounter,
@@ -120,7 +120,7 @@ pub(crate) fn pack(
             groups.push(group);
         }
     }
-    let mut candidates: Vec<Option<Candidate<'_>>> = candidates.into_iter().map(Some).collect();
+    let mut candidates: Vec<Option<PassageCandidate<'_>>> = candidates.into_iter().map(Some).collect();
     let mut show = |at: usize| {
         let candidate = candidates[at].take()?;
         let (excerpt, tokens) = candidate.line(counter).clone();
@@ -142,7 +142,7 @@ pub(crate) fn pack(
     }
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> PassageCandidate<'a> {
     /// A passage with its score, for a question with these terms.
     pub(crate) fn new(passage: Passage, score: f64, wanted: &'a TermWeights) -> Self {
         Self { passage, score, wanted, line: OnceCell::new() }

@@ -9,10 +9,10 @@ use contexture_core::tokens::TokenCounter;
 use contexture_core::{ItemLog, LayerId};
 
 use super::embed::{Embedder, SharedEmbedder};
-use super::pack::{Candidate, Recollection, pack};
+use super::pack::{PassageCandidate, Recollection, pack};
 use super::passage::{Passage, forgotten_mark, key};
 use super::question::Question;
-use super::rank::{Ranked, is_update, rank};
+use super::rank::{RankedPassage, is_update, rank};
 
 /// The id of the layer whose passages these are.
 const LAYER: &str = "semantic-recall";
@@ -258,7 +258,7 @@ impl PastIndex {
         // A conversation that was resumed or copied has the same words again.
         let mut told = HashSet::new();
         let mut is_new = |passage: &Passage| told.insert((passage.speaker.clone(), passage.text.clone()));
-        let ranked: Vec<Ranked> = ranked
+        let ranked: Vec<RankedPassage> = ranked
             .into_iter()
             .filter(|ranked| {
                 let passage = &ranked.passage;
@@ -284,7 +284,7 @@ impl PastIndex {
     }
 
     /// All passages that may fit, best first.
-    async fn ranked(&self, question: &Question, near: &Near) -> Result<Vec<Ranked>, SearchError> {
+    async fn ranked(&self, question: &Question, near: &Near) -> Result<Vec<RankedPassage>, SearchError> {
         let mut found = self.index.find(&self.scope, &question.terms, MAX_CANDIDATES).await?;
         let hits = std::mem::take(&mut found.hits);
         let mut passages: Vec<(Passage, f64)> =
@@ -336,12 +336,12 @@ impl PastQuery<'_> {
 }
 
 /// The most that one of the best passages covers of what the question is about.
-fn covered(ranked: &[Ranked]) -> f64 {
+fn covered(ranked: &[RankedPassage]) -> f64 {
     ranked.iter().take(8).map(|ranked| ranked.covers).fold(0.0, f64::max)
 }
 
 /// How many of the best fit well.
-fn fitting(ranked: &[Ranked], share: f64) -> usize {
+fn fitting(ranked: &[RankedPassage], share: f64) -> usize {
     if covered(ranked) < share {
         return 0;
     }
@@ -349,7 +349,7 @@ fn fitting(ranked: &[Ranked], share: f64) -> usize {
     ranked.iter().take_while(|ranked| ranked.score >= best * FITTING_SCORE).count()
 }
 
-fn shown(question: &Question, ranked: Vec<Ranked>, count: usize, query: &PastQuery<'_>) -> Recollection {
+fn shown(question: &Question, ranked: Vec<RankedPassage>, count: usize, query: &PastQuery<'_>) -> Recollection {
     let compared = &ranked[..ranked.len().min(MAX_COMPARED)];
     // The newest of the statements that take the place of an older one.
     let update_of = |older: usize| {
@@ -357,7 +357,9 @@ fn shown(question: &Question, ranked: Vec<Ranked>, count: usize, query: &PastQue
         let newer = compared.iter().enumerate().filter(|(_, newer)| is_update(older, newer));
         newer.max_by_key(|(_, newer)| (newer.passage.at_ms, newer.passage.position)).map(|(at, _)| at)
     };
-    let candidates =
-        ranked.iter().map(|ranked| Candidate::new(ranked.passage.clone(), ranked.score, &question.terms)).collect();
+    let candidates = ranked
+        .iter()
+        .map(|ranked| PassageCandidate::new(ranked.passage.clone(), ranked.score, &question.terms))
+        .collect();
     pack(candidates, count, update_of, query.counter, &LayerId::from(LAYER), query.budget)
 }

@@ -41,7 +41,7 @@ const RELATED_CREDIT: f64 = 0.7;
 
 /// A passage with its score.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedPassage {
     pub(crate) passage: Passage,
     pub(crate) score: f64,
     /// The numbers of the terms that it is about, in order, each with how rare it is among the candidates.
@@ -77,7 +77,7 @@ pub(crate) fn rank(
     found: &Found,
     passages: Vec<(Passage, f64)>,
     similar: &HashMap<String, f64>,
-) -> Vec<Ranked> {
+) -> Vec<RankedPassage> {
     let rarity = Rarity::new(found);
     let mut ranked = by_words(question, &rarity, passages);
     add_similarity(&mut ranked, similar);
@@ -102,8 +102,8 @@ pub(crate) fn rank(
 }
 
 /// Scores by the words that passages share with the question.
-fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f64)>) -> Vec<Ranked> {
-    let mut vocabulary = Vocabulary::default();
+fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f64)>) -> Vec<RankedPassage> {
+    let mut vocabulary = TermNumbers::default();
     // The question's terms come first, so that its tables are short.
     let weights: Vec<f64> = question
         .terms
@@ -131,7 +131,7 @@ fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f6
     let mut last_with = vec![0; vocabulary.len()];
     let scored = passages.into_iter().zip(&split).zip(1..).map(|(((passage, found_score), split), number)| {
         let Some(split) = split else {
-            return Ranked { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
+            return RankedPassage { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
         };
         let held_back = K1 * (1.0 - B + B * split.length as f64 / average);
         let mut score = 0.0;
@@ -147,21 +147,21 @@ fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f6
             false => 0.0,
         };
         let has: f64 = content.iter().map(|(worth, term, related)| worth * credit(*term, related)).sum();
-        Ranked { passage, score, terms: Vec::new(), covers: if asked > 0.0 { has / asked } else { 0.0 } }
+        RankedPassage { passage, score, terms: Vec::new(), covers: if asked > 0.0 { has / asked } else { 0.0 } }
     });
-    let mut ranked: Vec<Ranked> = scored.collect();
+    let mut ranked: Vec<RankedPassage> = scored.collect();
     add_terms(&mut ranked, split, &vocabulary);
     ranked
 }
 
 /// Numbers for terms, so that passages are compared by numbers.
 #[derive(Default)]
-struct Vocabulary {
+struct TermNumbers {
     numbers: HashMap<String, usize, FixedState>,
     is_stop: Vec<bool>,
 }
 
-impl Vocabulary {
+impl TermNumbers {
     fn number(&mut self, term: &str) -> usize {
         if let Some(number) = self.numbers.get(term) {
             return *number;
@@ -189,7 +189,7 @@ struct Split {
 
 impl Split {
     /// `None` for a long passage.
-    fn new(passage: &Passage, vocabulary: &mut Vocabulary) -> Option<Self> {
+    fn new(passage: &Passage, vocabulary: &mut TermNumbers) -> Option<Self> {
         if passage.text.len() > MAX_SPLIT_BYTES {
             return None;
         }
@@ -207,7 +207,7 @@ impl Split {
 }
 
 /// Adds what passages are about.
-fn add_terms(ranked: &mut [Ranked], split: Vec<Option<Split>>, vocabulary: &Vocabulary) {
+fn add_terms(ranked: &mut [RankedPassage], split: Vec<Option<Split>>, vocabulary: &TermNumbers) {
     let mut having = vec![0_u32; vocabulary.len()];
     for term in split.iter().flatten().flat_map(|split| &split.about) {
         having[*term] += 1;
@@ -223,7 +223,7 @@ fn add_terms(ranked: &mut [Ranked], split: Vec<Option<Split>>, vocabulary: &Voca
 ///
 /// The two are added as scores and not by rank: the best of a list counts for as much as it fits, so that a list in which
 /// nothing fits adds little, and what covers too little of a question can still be told from what answers it.
-fn add_similarity(ranked: &mut [Ranked], similar: &HashMap<String, f64>) {
+fn add_similarity(ranked: &mut [RankedPassage], similar: &HashMap<String, f64>) {
     if similar.is_empty() {
         return;
     }
@@ -292,18 +292,18 @@ fn tells_time(text: &str) -> bool {
 
 /// Passages get a part of the scores of those around them, and of their session: an answer often has none of the words of
 /// the question before it.
-fn add_surroundings(ranked: &mut [Ranked]) {
+fn add_surroundings(ranked: &mut [RankedPassage]) {
     let session = |passage: &Passage| passage.at_ms.map(|at| at / DAY_MS);
     let mut at: HashMap<(&str, u64), (f64, Option<u64>), FixedState> = HashMap::default();
     let mut sessions: HashMap<(&str, Option<u64>), Vec<f64>, FixedState> = HashMap::default();
-    for Ranked { passage, score, .. } in ranked.iter() {
+    for RankedPassage { passage, score, .. } in ranked.iter() {
         at.insert((&passage.thread, passage.position), (*score, session(passage)));
         sessions.entry((&passage.thread, session(passage))).or_default().push(*score);
     }
     for scores in sessions.values_mut() {
         scores.sort_by(|one, other| other.total_cmp(one));
     }
-    let more = ranked.iter().map(|Ranked { passage, .. }| {
+    let more = ranked.iter().map(|RankedPassage { passage, .. }| {
         let beside = |position: Option<u64>| {
             let found = position.and_then(|position| at.get(&(passage.thread.as_str(), position)));
             found.filter(|(_, other)| *other == session(passage)).map_or(0.0, |(score, _)| *score)
@@ -323,7 +323,7 @@ fn add_surroundings(ranked: &mut [Ranked]) {
 }
 
 /// Whether `newer` says something else about what `older` is about: the same speaker has most of its words again.
-pub(crate) fn is_update(older: &Ranked, newer: &Ranked) -> bool {
+pub(crate) fn is_update(older: &RankedPassage, newer: &RankedPassage) -> bool {
     if older.passage.speaker != newer.passage.speaker || !is_before(&older.passage, &newer.passage) {
         return false;
     }

@@ -8,14 +8,14 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::Secret;
-use super::table::{How, PASSWORD, PROGRAMS, Program, READERS, SENTENCE};
-use super::value::{Form, is_key, is_stand_in};
+use super::table::{How, PASSWORD, PROGRAMS, PasswordProgram, READERS, SENTENCE};
+use super::value::{ValueForm, is_key, is_stand_in};
 
 /// The longest password, and the shortest.
 const MAX_VALUE: usize = 256;
 const MIN_VALUE: usize = 3;
 
-static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Program>>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static PasswordProgram>>> = LazyLock::new(|| {
     let mut by_name: HashMap<_, Vec<_>> = HashMap::new();
     for program in PROGRAMS {
         program.0.iter().for_each(|name| by_name.entry(*name).or_default().push(program));
@@ -31,13 +31,13 @@ static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Program>>> = LazyLoc
 /// Adds the passwords that are given to programs.
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     let bytes = text.as_bytes();
-    let mut command = Command::default();
+    let mut command = CommandProgress::default();
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'\n' if at > 0 && bytes[at - 1] == b'\\' => {}
-            b'\n' | b';' | b'&' => command = Command::default(),
-            b'|' => command = Command { piped: command.echoed.take(), ..Command::default() },
+            b'\n' | b';' | b'&' => command = CommandProgress::default(),
+            b'|' => command = CommandProgress { piped: command.echoed.take(), ..CommandProgress::default() },
             b'\\' => at += escape(bytes, at, &mut command),
             b'<' if bytes[at..].starts_with(b"<<<") => {
                 command.expect_input();
@@ -61,10 +61,10 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
 }
 
 /// How much more than one byte an escape has; one that ends a line ends the command.
-fn escape(bytes: &[u8], at: usize, command: &mut Command) -> usize {
+fn escape(bytes: &[u8], at: usize, command: &mut CommandProgress) -> usize {
     match bytes.get(at + 1) {
         Some(b'n' | b'r') if at == 0 || bytes[at - 1] != b'\\' => {
-            *command = Command::default();
+            *command = CommandProgress::default();
             1
         }
         _ => 0,
@@ -87,9 +87,9 @@ fn quoted(bytes: &[u8], start: usize, quote: u8) -> Option<Range<usize>> {
 
 /// What is known of the command that is being read.
 #[derive(Default)]
-struct Command {
+struct CommandProgress {
     name: Option<&'static str>,
-    programs: &'static [&'static Program],
+    programs: &'static [&'static PasswordProgram],
     /// Which of the programs had the word that must come before their option.
     ready: u64,
     /// How many words were no options.
@@ -101,7 +101,7 @@ struct Command {
     piped: Option<Range<usize>>,
 }
 
-impl Command {
+impl CommandProgress {
     fn wants_quoted(&self) -> bool {
         self.pending.is_some() || matches!(self.name, Some("echo" | "printf"))
     }
@@ -115,7 +115,7 @@ impl Command {
         self.pending = None;
         if let Some((name, programs)) = program(read) {
             let piped = self.piped.take();
-            *self = Command { name: Some(name), programs, piped, ..Command::default() };
+            *self = CommandProgress { name: Some(name), programs, piped, ..CommandProgress::default() };
             return if READERS.contains(&(name, "")) { self.read_from_pipe(text) } else { None };
         }
         let name = self.name?;
@@ -129,7 +129,7 @@ impl Command {
         let is_option =
             read.starts_with('-') && read.len() > 1 || read.starts_with("/p:") || read.starts_with("/user:");
         let secret = self.programs.iter().enumerate().find_map(|(index, program)| {
-            let Program(_, before, option, how) = **program;
+            let PasswordProgram(_, before, option, how) = **program;
             if is_before(read, before) {
                 self.ready |= 1 << index;
             }
@@ -171,7 +171,7 @@ impl Command {
 }
 
 /// The program of that name, also with the path of its file.
-fn program(word: &str) -> Option<(&'static str, &'static [&'static Program])> {
+fn program(word: &str) -> Option<(&'static str, &'static [&'static PasswordProgram])> {
     let name = word.rsplit('/').next().unwrap_or(word);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let (name, programs) = BY_NAME.get_key_value(name)?;
@@ -265,7 +265,7 @@ fn after_sign(text: &str, value: Range<usize>, how: How) -> Option<Range<usize>>
     // The sources of a password of openssl, of which only one is the password itself.
     let is_source = ["env", "file", "fd", "stdin"].contains(&&read[..at]);
     // Some servers take a key as the name of the user, and whatever is after it: `curl -u KEY:X`.
-    if read.len() - at <= MIN_VALUE && is_key(&read[..at], Form::Assigned) {
+    if read.len() - at <= MIN_VALUE && is_key(&read[..at], ValueForm::Assigned) {
         return Some(value.start..value.start + at);
     }
     (!is_source).then_some(value.start + at + sign.len_utf8()..value.end)

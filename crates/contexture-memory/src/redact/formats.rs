@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use super::random::{alternates, is_name_of_words};
-use super::signs::Signs;
-use super::table::{FORMATS, Format, PASSWORD, SHAPES, Shape};
+use super::signs::KeyCharacters;
+use super::table::{FORMATS, KeyFormat, PASSWORD, SHAPES, SecretShape};
 use super::value::is_stand_in;
 use super::{Secret, begins_word};
 
@@ -23,8 +23,8 @@ const ENCODED: usize = 48;
 
 /// What secrets of these formats are called.
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
-    let formats = FORMATS.iter().map(|Format(.., kind)| *kind);
-    formats.chain(SHAPES.iter().map(|Shape(.., kind)| *kind)).chain([
+    let formats = FORMATS.iter().map(|KeyFormat(.., kind)| *kind);
+    formats.chain(SHAPES.iter().map(|SecretShape(.., kind)| *kind)).chain([
         WEB_TOKEN,
         BOT_TOKEN,
         DISCORD_TOKEN,
@@ -34,8 +34,8 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 }
 
 /// The formats by the first byte of a key.
-static BY_FIRST: LazyLock<Vec<Vec<&'static Format>>> = LazyLock::new(|| {
-    let mut by_first: Vec<Vec<&'static Format>> = (0..256).map(|_| Vec::new()).collect();
+static BY_FIRST: LazyLock<Vec<Vec<&'static KeyFormat>>> = LazyLock::new(|| {
+    let mut by_first: Vec<Vec<&'static KeyFormat>> = (0..256).map(|_| Vec::new()).collect();
     for format in FORMATS {
         by_first[usize::from(format.0.as_bytes()[0])].push(format);
     }
@@ -91,7 +91,7 @@ fn labelled(bytes: &[u8], at: usize) -> Option<Secret> {
     if is_open || is_inside || !rest[0].is_ascii_lowercase() || is_encoded(&bytes[..at]) {
         return None;
     }
-    let key = &rest[end..end + Signs::Word.run(&rest[end..], MAX_JUDGED)];
+    let key = &rest[end..end + KeyCharacters::Word.run(&rest[end..], MAX_JUDGED)];
     let count = |test: fn(&u8) -> bool| key.iter().filter(|byte| test(byte)).count();
     let is_random = [u8::is_ascii_digit, u8::is_ascii_lowercase, u8::is_ascii_uppercase];
     let is_key = key.len() >= LEAST && is_random.into_iter().all(|test| count(test) >= LEAST_OF_EACH);
@@ -103,19 +103,19 @@ fn labelled(bytes: &[u8], at: usize) -> Option<Secret> {
         .then(|| Secret { range: at..at + end + key.len(), kind: LABELLED })
 }
 
-fn key_at(bytes: &[u8], at: usize, format: &Format) -> Option<Secret> {
-    let Format(begin, signs, least, kind) = *format;
+fn key_at(bytes: &[u8], at: usize, format: &KeyFormat) -> Option<Secret> {
+    let KeyFormat(begin, signs, least, kind) = *format;
     let rest = bytes[at..].strip_prefix(begin.as_bytes())?;
     let judged = &rest[..signs.run(rest, MAX_JUDGED)];
     let len = trimmed(judged);
     let has = |test: fn(&u8) -> bool| judged.iter().any(test);
     // Words joined by dashes, such as `sk-learn-is-a-library-for-python`, have no digit; keys of that length do.
     let is_random = match signs {
-        Signs::Percent => has(|byte| *byte == b'%'),
+        KeyCharacters::Percent => has(|byte| *byte == b'%'),
         _ => has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase),
     };
     // Branches, classes and files begin so too: `sk-1234-fix-the-parser`, `sk-SK-translations-2024`.
-    let may_be_words = matches!(signs, Signs::Word | Signs::Tilde | Signs::Wide)
+    let may_be_words = matches!(signs, KeyCharacters::Word | KeyCharacters::Tilde | KeyCharacters::Wide)
         && begin.len() <= WORDLIKE
         && !begin.starts_with("xo");
     let is_key = len >= least && is_random && !(may_be_words && is_name_of_words(&judged[..len]));
@@ -151,7 +151,7 @@ impl Dots {
             return;
         }
         self.at.clear();
-        let is_of_token = |byte: u8| Signs::Word.has(byte) || byte == b'.';
+        let is_of_token = |byte: u8| KeyCharacters::Word.has(byte) || byte == b'.';
         self.end = from + bytes[from..].iter().take_while(|byte| is_of_token(**byte)).count();
         self.at.extend((from..self.end).filter(|at| bytes[*at] == b'.'));
     }
@@ -172,9 +172,9 @@ fn web_token(bytes: &[u8], at: usize, dots: &mut Dots) -> Option<Secret> {
 /// A token of a Telegram bot: digits, a colon, 35 characters.
 fn bot_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at..];
-    let digits = Signs::Digit.run(rest, 11);
+    let digits = KeyCharacters::Digit.run(rest, 11);
     let key = rest[digits..].strip_prefix(b":")?;
-    let len = Signs::Word.run(key, 37);
+    let len = KeyCharacters::Word.run(key, 37);
     let is_token = (8..=10).contains(&digits) && (34..=36).contains(&len);
     is_token.then(|| Secret { range: at..at + digits + 1 + len, kind: BOT_TOKEN })
 }
@@ -195,15 +195,15 @@ fn address_password(bytes: &[u8], at: usize) -> Option<Secret> {
 }
 
 /// Adds the secrets that are known by what they have inside.
-fn find_shape(text: &str, shape: &Shape, found: &mut Vec<Secret>) {
-    let Shape(head, head_len, middle, tail, tail_len, kind) = shape;
+fn find_shape(text: &str, shape: &SecretShape, found: &mut Vec<Secret>) {
+    let SecretShape(head, head_len, middle, tail, tail_len, kind) = shape;
     let bytes = text.as_bytes();
     for (at, _) in text.match_indices(middle) {
         let after = at + middle.len();
         let before = head.run_back(&bytes[..at], head_len.end() + 1);
         let behind = tail.run(&bytes[after..], tail_len.end() + 1);
         if head_len.contains(&before) && tail_len.contains(&behind) {
-            let is_address = *tail == Signs::Host;
+            let is_address = *tail == KeyCharacters::Host;
             let end = if is_address { at } else { after + behind };
             found.push(Secret { range: at - before..end, kind });
         }
@@ -217,11 +217,12 @@ fn find_discord(text: &str, found: &mut Vec<Secret>) {
     let mut before = None;
     for (dot, _) in text.match_indices('.') {
         let first = before.replace(dot).filter(|first| dot - first == TIME_LEN + 1);
-        let Some(first) = first.filter(|first| Signs::Word.run(&bytes[first + 1..dot], TIME_LEN) == TIME_LEN) else {
+        let Some(first) = first.filter(|first| KeyCharacters::Word.run(&bytes[first + 1..dot], TIME_LEN) == TIME_LEN)
+        else {
             continue;
         };
-        let head = Signs::Word.run_back(&bytes[..first], 40);
-        let tail = Signs::Word.run(&bytes[dot + 1..], 60);
+        let head = KeyCharacters::Word.run_back(&bytes[..first], 40);
+        let tail = KeyCharacters::Word.run(&bytes[dot + 1..], 60);
         let id = &text[first - head..first];
         let is_token = (20..=30).contains(&head) && (25..=45).contains(&tail) && id.starts_with(['M', 'N', 'O']);
         if is_token && id.contains(|c: char| c.is_ascii_digit()) {

@@ -10,7 +10,7 @@ use super::table::{
     AUTH, CREDS, KEY, LINKS, NAMES, Name, OPEN_KEYS, OTHER_NAMES, PASS, PASSWORD, SCHEMES, SESSION, SETTERS,
     SHORT_NAMES, SIGNATURE, SIGNING_KEY, STAGES,
 };
-use super::value::{Form, is_fingerprint, is_key, is_password, is_uuid};
+use super::value::{ValueForm, is_fingerprint, is_key, is_password, is_uuid};
 use super::{Secret, mark_len};
 
 /// How many characters there may be between a name and its value.
@@ -115,7 +115,7 @@ fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usi
     let quoted = gap.quote.and_then(|quote| quoted_len(rest, quote));
     let given = form(before, &text[name.clone()], &text[after_name..ceil_boundary(text, gap.start + MAX_JUDGED)]);
     let is_end = |c: char| {
-        c.is_whitespace() || c >= CJK || "\"'`,;<>()[]{}\\|".contains(c) || (c == '&' && given == Form::Assigned)
+        c.is_whitespace() || c >= CJK || "\"'`,;<>()[]{}\\|".contains(c) || (c == '&' && given == ValueForm::Assigned)
     };
     let end = quoted.unwrap_or_else(|| rest.find(is_end).unwrap_or(rest.len()));
     let after = &rest[end..];
@@ -125,46 +125,46 @@ fn value_after(text: &str, name: Range<usize>, entry: &Name) -> Option<Range<usi
     }
     let is_line = || gap.sign.is_some_and(|sign| ends_line(after) && is_line_before(before, sign));
     let form = match given {
-        Form::Loose if gap.is_linked && quoted.is_some() => Form::Quoted,
-        Form::Loose if is_login(before) => Form::Assigned,
-        Form::Loose if is_line() => Form::Line,
+        ValueForm::Loose if gap.is_linked && quoted.is_some() => ValueForm::Quoted,
+        ValueForm::Loose if is_login(before) => ValueForm::Assigned,
+        ValueForm::Loose if is_line() => ValueForm::Line,
         given => given,
     };
     let value = match form {
         _ if quoted.is_some() => &rest[..end],
-        Form::Line | Form::Assigned => rest[..end].trim_end_matches(['.', ':']),
-        Form::Loose | Form::Quoted => rest[..end].trim_end_matches(['.', ':', '!', '?']),
+        ValueForm::Line | ValueForm::Assigned => rest[..end].trim_end_matches(['.', ':']),
+        ValueForm::Loose | ValueForm::Quoted => rest[..end].trim_end_matches(['.', ':', '!', '?']),
     };
     let is_secret =
-        Candidate { entry, before, after, value, form, gap: &gap, is_quoted: quoted.is_some() }.is_secret(&text[name]);
+        NamedValue { entry, before, after, value, form, gap: &gap, is_quoted: quoted.is_some() }.is_secret(&text[name]);
     let rest = &text[gap.start..];
     let len = if end == MAX_JUDGED { rest.find(is_end).unwrap_or(rest.len()) } else { value.len() };
     is_secret.then(|| gap.start..gap.start + len)
 }
 
 /// A value after a telling name, and what is around the two.
-struct Candidate<'a> {
+struct NamedValue<'a> {
     entry: &'a Name,
     before: &'a str,
     after: &'a str,
     value: &'a str,
-    form: Form,
+    form: ValueForm,
     gap: &'a Gap,
     is_quoted: bool,
 }
 
-impl Candidate<'_> {
+impl NamedValue<'_> {
     fn is_secret(&self, name: &str) -> bool {
-        let Candidate { before, value, form, .. } = *self;
+        let NamedValue { before, value, form, .. } = *self;
         let Name(telling, kind) = *self.entry;
         match kind {
             PASSWORD => self.is_password(name),
             // `PublicKeyToken=b77a5c561934e089` identifies a key that everybody may have.
             _ if is_public(before) => false,
-            SIGNATURE => form == Form::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
+            SIGNATURE => form == ValueForm::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
             _ if telling == KEY => {
                 let is_open = OPEN_KEYS.iter().any(|open| before.ends_with(open));
-                form == Form::Assigned
+                form == ValueForm::Assigned
                     && before.ends_with('_')
                     && !is_open
                     && value.len() >= MIN_KEY
@@ -182,23 +182,23 @@ impl Candidate<'_> {
     }
 
     fn is_password(&self, name: &str) -> bool {
-        let Candidate { before, after, value, form, .. } = *self;
+        let NamedValue { before, after, value, form, .. } = *self;
         let telling = self.entry.0;
         // `"password": "Passwort1 eingeben"` is a label.
         if !self.is_quoted && self.gap.quote.is_some() && after.starts_with(' ') && is_word(value) {
             return false;
         }
         let is_given = self.gap.is_linked
-            || form >= Form::Quoted
+            || form >= ValueForm::Quoted
             || is_line_of_login(before, after)
             || before.contains("define(")
             || (self.gap.is_call && self.is_quoted && after[1..].starts_with(')'))
             || is_plainly_random(value);
-        let form = if self.is_quoted && is_given && !self.gap.is_call { form.max(Form::Quoted) } else { form };
+        let form = if self.is_quoted && is_given && !self.gap.is_call { form.max(ValueForm::Quoted) } else { form };
         let is_name = match telling {
             PASS => is_last_part(before, name),
             // What is logged there is a user's name too: `creds: user=%q`.
-            CREDS => value.split_once(':').is_some_and(|(_, password)| is_password(password, Form::Loose)),
+            CREDS => value.split_once(':').is_some_and(|(_, password)| is_password(password, ValueForm::Loose)),
             _ if SHORT_NAMES.contains(&telling) => !before.ends_with(|c: char| c.is_alphanumeric()),
             _ => true,
         };
@@ -259,18 +259,18 @@ fn gap(text: &str, name: &Range<usize>, at: usize) -> Option<Gap> {
 }
 
 /// How a value is given, as far as its name and what is around it tell.
-fn form(before: &str, name: &str, after: &str) -> Form {
+fn form(before: &str, name: &str, after: &str) -> ValueForm {
     let identifier = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-.".contains(c));
     let is_upper = !name.contains(|c: char| c.is_ascii_lowercase()) && name.is_ascii();
     let is_direct = after.starts_with('=') && !after.starts_with("==");
     let is_parameter = is_direct && (identifier.ends_with(['?', '&', ';', '=']) || is_pair_before(identifier));
     let is_variable = is_upper && is_direct && !before.ends_with(|c: char| c.is_ascii_lowercase());
     if is_option(before) && after.starts_with('=') || is_tag(before, after) || is_parameter || is_variable {
-        Form::Assigned
+        ValueForm::Assigned
     } else if is_option(before) && after.starts_with(' ') {
-        Form::Quoted
+        ValueForm::Quoted
     } else {
-        Form::Loose
+        ValueForm::Loose
     }
 }
 

@@ -16,7 +16,7 @@ const MIN_BODY: usize = 16;
 pub(super) fn find(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     let mut from = 0;
-    let mut ends = Ends::default();
+    let mut ends = KeyEnd::default();
     while let Some(at) = text[from..].find(BEGIN).map(|at| from + at) {
         from = at + BEGIN.len();
         let Some(len) = text[from..].find(DASHES) else { break };
@@ -39,12 +39,12 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
 
 /// The last line of the next key, which is looked for once.
 #[derive(Default)]
-struct Ends {
+struct KeyEnd {
     searched: usize,
     found: Option<usize>,
 }
 
-impl Ends {
+impl KeyEnd {
     fn next_after(&mut self, text: &str, at: usize) -> Option<usize> {
         if self.found.is_none_or(|found| found < at) && self.searched <= at {
             self.found = text[at..].find(END).map(|len| at + len);
@@ -55,7 +55,7 @@ impl Ends {
 }
 
 /// The end of a key: after its last line, or before the first character that no key has.
-fn body_end(text: &str, body: usize, title: &str, ends: &mut Ends) -> usize {
+fn body_end(text: &str, body: usize, title: &str, ends: &mut KeyEnd) -> usize {
     if let Some(at) = ends.next_after(text, body) {
         let close = format!("{END}{title}{DASHES}");
         if text[at..].starts_with(&close) {

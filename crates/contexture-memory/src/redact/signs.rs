@@ -2,7 +2,7 @@
 
 /// Which characters a part of a key has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signs {
+pub(super) enum KeyCharacters {
     Digit,
     /// Capital letters and digits.
     Upper,
@@ -32,25 +32,25 @@ pub(super) enum Signs {
     Path,
 }
 
-impl Signs {
+impl KeyCharacters {
     /// Whether a byte is of the kind.
     pub(super) fn has(self, byte: u8) -> bool {
         let is_alnum = byte.is_ascii_alphanumeric();
         match self {
-            Signs::Digit => byte.is_ascii_digit(),
-            Signs::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
-            Signs::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
-            Signs::Hex => byte.is_ascii_hexdigit(),
-            Signs::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
-            Signs::Serial => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
-            Signs::Alnum => is_alnum,
-            Signs::Word => is_alnum || matches!(byte, b'-' | b'_'),
-            Signs::Tilde => is_alnum || b"-_.~".contains(&byte),
-            Signs::Wide => is_alnum || b"-_.=/+~$".contains(&byte),
-            Signs::Base64 => is_alnum || b"+/=".contains(&byte),
-            Signs::Percent => is_alnum || byte == b'%',
-            Signs::Host => is_alnum || b"-./".contains(&byte),
-            Signs::Path => is_alnum || b"-./@".contains(&byte),
+            KeyCharacters::Digit => byte.is_ascii_digit(),
+            KeyCharacters::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            KeyCharacters::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            KeyCharacters::Hex => byte.is_ascii_hexdigit(),
+            KeyCharacters::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            KeyCharacters::Serial => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
+            KeyCharacters::Alnum => is_alnum,
+            KeyCharacters::Word => is_alnum || matches!(byte, b'-' | b'_'),
+            KeyCharacters::Tilde => is_alnum || b"-_.~".contains(&byte),
+            KeyCharacters::Wide => is_alnum || b"-_.=/+~$".contains(&byte),
+            KeyCharacters::Base64 => is_alnum || b"+/=".contains(&byte),
+            KeyCharacters::Percent => is_alnum || byte == b'%',
+            KeyCharacters::Host => is_alnum || b"-./".contains(&byte),
+            KeyCharacters::Path => is_alnum || b"-./@".contains(&byte),
         }
     }
 

@@ -16,7 +16,7 @@ const MIN_ASSIGNED_ENTROPY: f64 = 2.5;
 
 /// How a value is given, which tells what it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// Somewhere after the name, as in a sentence.
     Loose,
     /// The whole rest of a line such as `password: letmein`, where code can be too.
@@ -28,18 +28,18 @@ pub(super) enum Form {
 }
 
 /// Whether a value is a password, given in that form.
-pub(super) fn is_password(value: &str, form: Form) -> bool {
+pub(super) fn is_password(value: &str, form: ValueForm) -> bool {
     let has = |test: fn(char) -> bool| value.chars().any(test);
     let is_mixed = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
     let has_sign = has(|c| "!@#$%^&*+?~".contains(c));
     let is_digits = value.chars().all(|c| c.is_ascii_digit());
     let least = match form {
-        Form::Loose | Form::Line => MIN_PASSWORD,
-        Form::Quoted => MIN_QUOTED,
-        Form::Assigned => MIN_ASSIGNED,
+        ValueForm::Loose | ValueForm::Line => MIN_PASSWORD,
+        ValueForm::Quoted => MIN_QUOTED,
+        ValueForm::Assigned => MIN_ASSIGNED,
     };
     if !value.is_ascii()
-        || (form < Form::Quoted && is_constant(value))
+        || (form < ValueForm::Quoted && is_constant(value))
         || is_stand_in(value)
         || is_place(value)
         || is_field(value)
@@ -52,32 +52,32 @@ pub(super) fn is_password(value: &str, form: Form) -> bool {
         return value.len() >= least;
     }
     match form {
-        Form::Loose => false,
-        Form::Line => value.len() > MIN_QUOTED && is_plain_word(value) && !is_no_password(value),
-        Form::Quoted => value.len() >= MIN_QUOTED && !is_label(value) && !is_no_password(value),
-        Form::Assigned => value.len() >= MIN_ASSIGNED,
+        ValueForm::Loose => false,
+        ValueForm::Line => value.len() > MIN_QUOTED && is_plain_word(value) && !is_no_password(value),
+        ValueForm::Quoted => value.len() >= MIN_QUOTED && !is_label(value) && !is_no_password(value),
+        ValueForm::Assigned => value.len() >= MIN_ASSIGNED,
     }
 }
 
 /// Whether a value is a key or a token: long and random, rather than a path or some words.
-pub(super) fn is_key(value: &str, form: Form) -> bool {
+pub(super) fn is_key(value: &str, form: ValueForm) -> bool {
     let has = |test: fn(char) -> bool| value.chars().any(test);
-    if form >= Form::Quoted && is_uuid(value) {
+    if form >= ValueForm::Quoted && is_uuid(value) {
         return true;
     }
     let is_mixed = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
     let (len, bits) = match form {
-        Form::Loose => (MIN_VALUE, MIN_ENTROPY),
+        ValueForm::Loose => (MIN_VALUE, MIN_ENTROPY),
         _ => (MIN_ASSIGNED_VALUE, MIN_ASSIGNED_ENTROPY),
     };
     // Words without a digit are a secret only where nothing else can be: `JWT_SECRET=mysupersecretvalue`.
-    let is_chosen = form == Form::Assigned && value.chars().all(|c| c.is_ascii_lowercase());
+    let is_chosen = form == ValueForm::Assigned && value.chars().all(|c| c.is_ascii_lowercase());
     value.is_ascii()
         && value.len() >= len
         && (is_mixed || is_chosen)
         && entropy(value) >= bits
         && !is_name(value)
-        && !(form < Form::Quoted && is_constant(value))
+        && !(form < ValueForm::Quoted && is_constant(value))
         && !is_stand_in(value)
         && !is_field(value)
 }

@@ -47,7 +47,7 @@ pub(super) struct Commit {
     fence: Option<Fence>,
     now_ms: Option<i64>,
     expectations: Vec<Expectation>,
-    sets: Sets,
+    sets: RecordColumns,
     deleted: Vec<Vec<u8>>,
     /// For error messages.
     first_key: String,
@@ -55,7 +55,7 @@ pub(super) struct Commit {
 
 /// Columns of the records that are set.
 #[derive(Default)]
-struct Sets {
+struct RecordColumns {
     hashes: Vec<Vec<u8>>,
     prefixes: Vec<Vec<u8>>,
     keys: Vec<Vec<u8>>,
@@ -87,7 +87,7 @@ impl Commit {
                 Change::Delete { key } => last.insert(hash(&key), (key, None)),
             };
         }
-        let (mut sets, mut deleted) = (Sets::default(), Vec::new());
+        let (mut sets, mut deleted) = (RecordColumns::default(), Vec::new());
         for (hash, (key, value)) in last {
             match value {
                 Some(value) => sets.push(hash, key, value),
@@ -210,7 +210,7 @@ impl Commit {
     }
 
     async fn set(&self, client: &Client) -> Result<Option<i64>, Error> {
-        let Sets { hashes, prefixes, keys, values } = &self.sets;
+        let RecordColumns { hashes, prefixes, keys, values } = &self.sets;
         let parameters: Parameters<'_> = &[
             (&self.writer, Type::BYTEA),
             (hashes, Type::BYTEA_ARRAY),
@@ -267,7 +267,7 @@ impl Commit {
     }
 }
 
-impl Sets {
+impl RecordColumns {
     fn push(&mut self, hash: Vec<u8>, key: String, value: Vec<u8>) {
         let key = key.into_bytes();
         self.hashes.push(hash);

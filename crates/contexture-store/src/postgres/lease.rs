@@ -8,9 +8,9 @@ use tokio_postgres::types::Type;
 
 use super::commit::NOW_MS;
 use super::connection::Parameters;
-use super::{Shared, hash};
+use super::{SharedDatabase, hash};
 
-impl Shared {
+impl SharedDatabase {
     /// The time of the clock that replaces the database's.
     pub(super) fn now_ms(&self) -> Option<i64> {
         self.clock.as_ref().map(|clock| milliseconds(clock.now()))
@@ -18,7 +18,7 @@ impl Shared {
 }
 
 /// Acquires a lease that nobody holds or that has expired.
-pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Result<Lease, StoreError> {
+pub(super) async fn acquire(shared: &Arc<SharedDatabase>, request: LeaseRequest) -> Result<Lease, StoreError> {
     let (hash, key, owner) = (hash(&request.key), request.key.as_bytes(), request.owner.as_bytes());
     let (now, duration) = (shared.now_ms(), milliseconds(request.duration));
     let take = format!(
@@ -42,7 +42,7 @@ pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Resu
         if let Some(row) = rows.first() {
             let token: i64 = row.get(0);
             let fence = Fence { key: request.key.clone(), token: token.unsigned_abs() };
-            return Ok(Lease::new(fence.clone(), Hold { shared: shared.clone(), fence }));
+            return Ok(Lease::new(fence.clone(), PostgresLease { shared: shared.clone(), fence }));
         }
         let parameters: Parameters<'_> = &[(&now, Type::INT8), (&hash, Type::BYTEA)];
         let rows = shared.database.query(doing, &look, parameters).await?;
@@ -61,7 +61,7 @@ pub(super) async fn acquire(shared: &Arc<Shared>, request: LeaseRequest) -> Resu
 }
 
 /// Extends a lease, unless it was released or someone else has acquired it.
-pub(super) async fn renew(shared: &Shared, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
+pub(super) async fn renew(shared: &SharedDatabase, fence: &Fence, duration: Duration) -> Result<(), StoreError> {
     let (hash, token) = (hash(&fence.key), fence.token.cast_signed());
     let (now, duration) = (shared.now_ms(), milliseconds(duration));
     let sql = format!(
@@ -78,12 +78,12 @@ pub(super) async fn renew(shared: &Shared, fence: &Fence, duration: Duration) ->
 }
 
 /// Releases a lease when it is dropped.
-struct Hold {
-    shared: Arc<Shared>,
+struct PostgresLease {
+    shared: Arc<SharedDatabase>,
     fence: Fence,
 }
 
-impl Drop for Hold {
+impl Drop for PostgresLease {
     fn drop(&mut self) {
         // Without a runtime the lease is not released; it expires.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

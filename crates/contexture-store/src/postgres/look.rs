@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Error};
 
 use super::connection::Unfinished;
 use super::{PREFIX_BYTES, PostgresStore, hash};
-use crate::judge::{Checked, Judge, StoredDocument};
+use crate::judge::{Checked, StoreJudge, StoredDocument};
 
 /// Rows that are read at once.
 const ROWS: i64 = 200;
@@ -21,7 +21,7 @@ impl PostgresStore {
         let client = database.client().await;
         let client = client.map_err(|trouble| database.failed("check the store".to_owned(), trouble))?;
         let unfinished = Unfinished::new(client);
-        let mut judge = Judge::default();
+        let mut judge = StoreJudge::default();
         if let Err(error) = look(unfinished.client(), &mut judge, told).await {
             let said = error.as_db_error().map_or_else(|| error.to_string(), |said| said.message().to_owned());
             judge.found(format!("{database:?}"), format!("it cannot be read to the end: {said}"));
@@ -34,7 +34,7 @@ impl PostgresStore {
 }
 
 /// Reads everything as of one moment.
-async fn look(client: &Client, judge: &mut Judge, told: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Error> {
+async fn look(client: &Client, judge: &mut StoreJudge, told: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Error> {
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
     records(client, judge, told).await?;
     let found = client.query_typed("SELECT value FROM contexture_meta WHERE name = 'splitting'", &[]).await?;
@@ -58,7 +58,11 @@ async fn look(client: &Client, judge: &mut Judge, told: &mut (dyn FnMut(u64, u64
     client.batch_execute("COMMIT").await
 }
 
-async fn records(client: &Client, judge: &mut Judge, told: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Error> {
+async fn records(
+    client: &Client,
+    judge: &mut StoreJudge,
+    told: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<(), Error> {
     let rows = client.query_typed("SELECT count(*) FROM contexture_records", &[]).await?;
     let total: i64 = rows.first().map_or(0, |row| row.get(0));
     let sql = "SELECT hash, key, prefix, value FROM contexture_records WHERE hash > $1 ORDER BY hash LIMIT $2";
@@ -85,7 +89,7 @@ async fn records(client: &Client, judge: &mut Judge, told: &mut (dyn FnMut(u64, 
 /// Returns how many entries the documents of a scope have.
 async fn documents(
     client: &Client,
-    judge: &mut Judge,
+    judge: &mut StoreJudge,
     scope: &[u8],
     name: &str,
     splits_alike: bool,

@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Error, Row};
 
 /// The result of an operation.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct OperationResult {
     /// The number of affected documents, or of vectors that were compared.
     pub(super) count: i64,
     pub(super) found: Vec<(Row, f64)>,

@@ -74,7 +74,7 @@ const VECTORS: &str = "
 ";
 
 /// The state of the tables.
-enum Found {
+enum TablesState {
     Format(i64),
     Nothing,
     SomethingElse,
@@ -93,16 +93,16 @@ pub(super) async fn prepare(client: &Client, database: &str, creates: bool) -> R
     };
     for look in 0..MAX_LOOKS {
         match look_at(client).await.map_err(failed)? {
-            Found::Format(found) if found > FORMAT => {
+            TablesState::Format(found) if found > FORMAT => {
                 return Err(PostgresError::NewerFormat { database: database.to_owned(), found, known: FORMAT });
             }
-            Found::Format(_) => {
+            TablesState::Format(_) => {
                 add_vectors(client).await;
                 return Ok(());
             }
-            Found::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
-            Found::Nothing if !creates => return Err(PostgresError::NoStore { database: database.to_owned() }),
-            Found::Nothing => match make(client).await {
+            TablesState::SomethingElse => return Err(PostgresError::NotAStore { database: database.to_owned() }),
+            TablesState::Nothing if !creates => return Err(PostgresError::NoStore { database: database.to_owned() }),
+            TablesState::Nothing => match make(client).await {
                 Ok(()) => return Ok(()),
                 // Another process is creating them; they exist when its transaction ends.
                 Err(error) if is_race(&error) => pause(look).await,
@@ -113,15 +113,15 @@ pub(super) async fn prepare(client: &Client, database: &str, creates: bool) -> R
     Err(PostgresError::NotAStore { database: database.to_owned() })
 }
 
-async fn look_at(client: &Client) -> Result<Found, tokio_postgres::Error> {
+async fn look_at(client: &Client) -> Result<TablesState, tokio_postgres::Error> {
     let sql = "SELECT value FROM contexture_meta WHERE name = 'format'";
     match client.query_typed(sql, &[]).await {
         Ok(rows) => {
             let value: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
-            Ok(value.and_then(|value| value.parse().ok()).map_or(Found::SomethingElse, Found::Format))
+            Ok(value.and_then(|value| value.parse().ok()).map_or(TablesState::SomethingElse, TablesState::Format))
         }
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(Found::Nothing),
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(Found::SomethingElse),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(TablesState::Nothing),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(TablesState::SomethingElse),
         Err(error) => Err(error),
     }
 }

@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::connection::{Database, Parameters, Retries, Trouble, Unfinished};
 use super::hash;
-use super::outcome::{Outcome, read};
+use super::outcome::{OperationResult, read};
 use super::vectors;
 
 /// Stores documents and their terms in PostgreSQL, next to a [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -28,7 +28,7 @@ pub struct PostgresIndex {
 
 /// Documents as columns.
 #[derive(Default)]
-struct Columns {
+struct DocumentColumns {
     documents: Vec<Vec<u8>>,
     lengths: Vec<i64>,
     names: Vec<Vec<u8>>,
@@ -55,7 +55,7 @@ impl PostgresIndex {
     }
 
     /// Runs an operation in one transaction, with retries. Every operation is safe to repeat.
-    async fn run(&self, operation: Operation<'_>) -> Result<Outcome, SearchError> {
+    async fn run(&self, operation: Operation<'_>) -> Result<OperationResult, SearchError> {
         let mut retries = Retries::default();
         loop {
             let done = match self.database.client().await {
@@ -111,12 +111,12 @@ impl PostgresIndex {
 }
 
 /// A scope that is changed.
-pub(super) struct Scope<'a> {
+pub(super) struct ChangedScope<'a> {
     pub(super) hash: Vec<u8>,
     name: &'a str,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ChangedScope<'a> {
     fn new(name: &'a str) -> Self {
         Self { hash: hash(name), name }
     }
@@ -124,13 +124,13 @@ impl<'a> Scope<'a> {
 
 /// An operation that runs in one transaction.
 enum Operation<'a> {
-    Add { scope: Scope<'a>, documents: &'a [SearchDocument] },
-    Remove { scope: Scope<'a>, documents: Vec<Vec<u8>> },
-    Clear { scope: Scope<'a> },
+    Add { scope: ChangedScope<'a>, documents: &'a [SearchDocument] },
+    Remove { scope: ChangedScope<'a>, documents: Vec<Vec<u8>> },
+    Clear { scope: ChangedScope<'a> },
     Find { scope: Vec<u8>, terms: &'a TermWeights, limit: usize },
     Get { scope: Vec<u8>, documents: Vec<Vec<u8>> },
     Count { scope: Vec<u8> },
-    AddVectors { scope: Scope<'a>, vectors: &'a [(String, TextVector)] },
+    AddVectors { scope: ChangedScope<'a>, vectors: &'a [(String, TextVector)] },
     Lacking { scope: Vec<u8>, model: &'a str, limit: usize },
     Near { scope: Vec<u8>, vector: &'a TextVector, limit: usize },
 }
@@ -160,27 +160,32 @@ impl Operation<'_> {
         }
     }
 
-    async fn perform(&self, client: &Client) -> Result<Outcome, Error> {
+    async fn perform(&self, client: &Client) -> Result<OperationResult, Error> {
         match self {
-            Operation::Add { scope, documents } => add(client, scope, documents).await.map(|()| Outcome::default()),
+            Operation::Add { scope, documents } => {
+                add(client, scope, documents).await.map(|()| OperationResult::default())
+            }
             Operation::Remove { scope, documents } => {
                 lock_scope(client, scope).await?;
-                Ok(Outcome { count: remove(client, &scope.hash, documents).await?, ..Outcome::default() })
+                Ok(OperationResult {
+                    count: remove(client, &scope.hash, documents).await?,
+                    ..OperationResult::default()
+                })
             }
-            Operation::Clear { scope } => clear(client, scope).await.map(|()| Outcome::default()),
+            Operation::Clear { scope } => clear(client, scope).await.map(|()| OperationResult::default()),
             Operation::Find { scope, terms, limit } => find(client, scope, terms, *limit).await,
             Operation::Get { scope, documents } => {
                 let found = read(client, scope, documents).await?.into_iter().map(|row| (row, 0.0)).collect();
-                Ok(Outcome { found, ..Outcome::default() })
+                Ok(OperationResult { found, ..OperationResult::default() })
             }
             Operation::Count { scope } => {
                 let sql = "SELECT documents FROM contexture_search_scopes WHERE scope = $1";
                 let rows = client.query_typed(sql, &[(scope, Type::BYTEA)]).await?;
-                Ok(Outcome { count: rows.first().map_or(0, |row| row.get(0)), ..Outcome::default() })
+                Ok(OperationResult { count: rows.first().map_or(0, |row| row.get(0)), ..OperationResult::default() })
             }
             Operation::AddVectors { scope, vectors } => {
                 lock_scope(client, scope).await?;
-                vectors::add(client, &scope.hash, vectors).await.map(|()| Outcome::default())
+                vectors::add(client, &scope.hash, vectors).await.map(|()| OperationResult::default())
             }
             Operation::Lacking { scope, model, limit } => vectors::lacking(client, scope, model, *limit).await,
             Operation::Near { scope, vector, limit } => vectors::near(client, scope, vector, *limit).await,
@@ -195,7 +200,7 @@ fn search_error(error: StoreError) -> SearchError {
     }
 }
 
-async fn transaction(client: &Client, operation: &Operation<'_>) -> Result<Outcome, Error> {
+async fn transaction(client: &Client, operation: &Operation<'_>) -> Result<OperationResult, Error> {
     client.batch_execute(&format!("BEGIN ISOLATION LEVEL {}", operation.level())).await?;
     let done = match split_anew(client).await {
         Ok(()) => operation.perform(client).await,
@@ -270,7 +275,7 @@ impl Postings {
 }
 
 /// Creates the row of a scope and locks it, so that its writers wait for each other.
-async fn lock_scope(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
+async fn lock_scope(client: &Client, scope: &ChangedScope<'_>) -> Result<(), Error> {
     let make = "INSERT INTO contexture_search_scopes (scope, documents, length, name) VALUES ($1, 0, 0, $2) \
                 ON CONFLICT (scope) DO NOTHING";
     let name = scope.name.as_bytes();
@@ -299,7 +304,7 @@ async fn count(client: &Client, scope: &[u8], documents: i64, length: i64) -> Re
     client.query_typed(sql, parameters).await.map(|_| ())
 }
 
-async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -> Result<(), Error> {
+async fn add(client: &Client, scope: &ChangedScope<'_>, documents: &[SearchDocument]) -> Result<(), Error> {
     lock_scope(client, scope).await?;
     let scope = &scope.hash[..];
     // Of two documents with the same id, the later one is kept.
@@ -307,7 +312,7 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
     let is_last = |(at, document): &(usize, &SearchDocument)| last.get(document.id.as_str()) == Some(at);
     let rows = client.query_typed("SELECT nextval('contexture_versions')", &[]).await?;
     let before = rows.first().map_or(0, |row| row.get::<_, i64>(0)).saturating_mul(MAX_ORDERED);
-    let (mut columns, mut postings) = (Columns::default(), Postings::default());
+    let (mut columns, mut postings) = (DocumentColumns::default(), Postings::default());
     for (_, SearchDocument { id, text, metadata }) in documents.iter().enumerate().filter(is_last) {
         columns.added.push(before.saturating_add(columns.added.len() as i64));
         let document = hash(id);
@@ -335,7 +340,7 @@ async fn add(client: &Client, scope: &Scope<'_>, documents: &[SearchDocument]) -
     count(client, scope, columns.documents.len() as i64, columns.lengths.iter().sum()).await
 }
 
-async fn clear(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
+async fn clear(client: &Client, scope: &ChangedScope<'_>) -> Result<(), Error> {
     lock_scope(client, scope).await?;
     for table in ["postings", "vectors", "documents", "scopes"] {
         let sql = format!("DELETE FROM contexture_search_{table} WHERE scope = $1");
@@ -344,10 +349,10 @@ async fn clear(client: &Client, scope: &Scope<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize) -> Result<Outcome, Error> {
+async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize) -> Result<OperationResult, Error> {
     let sql = "SELECT documents, length FROM contexture_search_scopes WHERE scope = $1";
     let rows = client.query_typed(sql, &[(&scope, Type::BYTEA)]).await?;
-    let Some(totals) = rows.first() else { return Ok(Outcome::default()) };
+    let Some(totals) = rows.first() else { return Ok(OperationResult::default()) };
     let (documents, length): (i64, i64) = (totals.get(0), totals.get(1));
     let terms: Vec<Vec<u8>> = wanted.keys().map(|term| term.as_bytes().to_vec()).collect();
     let sql =
@@ -381,7 +386,7 @@ async fn find(client: &Client, scope: &[u8], wanted: &TermWeights, limit: usize)
         other_score.total_cmp(one_score).then_with(|| name(one).cmp(&name(other)))
     });
     found.truncate(limit);
-    Ok(Outcome { count: documents, found, frequencies, ..Outcome::default() })
+    Ok(OperationResult { count: documents, found, frequencies, ..OperationResult::default() })
 }
 
 fn damaged(problem: &str) -> SearchError {
@@ -405,20 +410,20 @@ impl SearchIndex for PostgresIndex {
         Box::pin(async move {
             check_scope(scope)?;
             documents.iter().try_for_each(SearchDocument::check)?;
-            self.run(Operation::Add { scope: Scope::new(scope), documents: &documents }).await.map(|_| ())
+            self.run(Operation::Add { scope: ChangedScope::new(scope), documents: &documents }).await.map(|_| ())
         })
     }
 
     fn remove<'a>(&'a self, scope: &'a str, ids: &'a [String]) -> BoxFuture<'a, Result<usize, SearchError>> {
         let documents = ids.iter().map(|id| hash(id)).collect();
         Box::pin(async move {
-            let outcome = self.run(Operation::Remove { scope: Scope::new(scope), documents }).await?;
+            let outcome = self.run(Operation::Remove { scope: ChangedScope::new(scope), documents }).await?;
             Ok(number(outcome.count))
         })
     }
 
     fn clear<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<(), SearchError>> {
-        Box::pin(async move { self.run(Operation::Clear { scope: Scope::new(scope) }).await.map(|_| ()) })
+        Box::pin(async move { self.run(Operation::Clear { scope: ChangedScope::new(scope) }).await.map(|_| ()) })
     }
 
     fn find<'a>(
@@ -429,7 +434,7 @@ impl SearchIndex for PostgresIndex {
     ) -> BoxFuture<'a, Result<Found, SearchError>> {
         Box::pin(async move {
             let outcome = self.run(Operation::Find { scope: hash(scope), terms, limit }).await?;
-            let Outcome { count, found, frequencies, .. } = outcome;
+            let OperationResult { count, found, frequencies, .. } = outcome;
             let hits = found.into_iter().map(hit).collect::<Result<_, _>>()?;
             Ok(Found { hits, documents: count.unsigned_abs(), frequencies })
         })
@@ -467,7 +472,7 @@ impl SearchIndex for PostgresIndex {
         vectors: Vec<(String, TextVector)>,
     ) -> BoxFuture<'a, Result<(), SearchError>> {
         Box::pin(async move {
-            self.run(Operation::AddVectors { scope: Scope::new(scope), vectors: &vectors }).await.map(|_| ())
+            self.run(Operation::AddVectors { scope: ChangedScope::new(scope), vectors: &vectors }).await.map(|_| ())
         })
     }
 

@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::connection::Parameters;
 use super::hash;
-use super::outcome::{Outcome, read};
+use super::outcome::{OperationResult, read};
 
 /// Adds vectors, except to documents that do not exist or have no text: what was forgotten meanwhile gets none.
 pub(super) async fn add(client: &Client, scope: &[u8], vectors: &[(String, TextVector)]) -> Result<(), Error> {
@@ -31,18 +31,28 @@ pub(super) async fn add(client: &Client, scope: &[u8], vectors: &[(String, TextV
 }
 
 /// Documents with text and without a vector of a model, the newest first.
-pub(super) async fn lacking(client: &Client, scope: &[u8], model: &str, limit: usize) -> Result<Outcome, Error> {
+pub(super) async fn lacking(
+    client: &Client,
+    scope: &[u8],
+    model: &str,
+    limit: usize,
+) -> Result<OperationResult, Error> {
     let sql = "SELECT document, name, metadata, text FROM contexture_search_documents AS d \
                WHERE scope = $1 AND length(text) > 0 AND NOT EXISTS (SELECT 1 FROM contexture_search_vectors AS v \
                WHERE v.scope = d.scope AND v.document = d.document AND v.model = $2) ORDER BY added DESC LIMIT $3";
     let (model, limit) = (model.as_bytes(), i64::try_from(limit).unwrap_or(i64::MAX));
     let parameters: Parameters<'_> = &[(&scope, Type::BYTEA), (&model, Type::BYTEA), (&limit, Type::INT8)];
     let found = client.query_typed(sql, parameters).await?.into_iter().map(|row| (row, 0.0)).collect();
-    Ok(Outcome { found, ..Outcome::default() })
+    Ok(OperationResult { found, ..OperationResult::default() })
 }
 
 /// Compares all vectors of a scope.
-pub(super) async fn near(client: &Client, scope: &[u8], vector: &TextVector, limit: usize) -> Result<Outcome, Error> {
+pub(super) async fn near(
+    client: &Client,
+    scope: &[u8],
+    vector: &TextVector,
+    limit: usize,
+) -> Result<OperationResult, Error> {
     let sql = "SELECT document, numbers FROM contexture_search_vectors WHERE scope = $1 AND model = $2";
     let model = vector.model().as_bytes();
     let mut nearest = Nearest::new(vector, limit);
@@ -54,5 +64,10 @@ pub(super) async fn near(client: &Client, scope: &[u8], vector: &TextVector, lim
     let rows = read(client, scope, &documents).await?;
     let mut rows: HashMap<Vec<u8>, Row> = rows.into_iter().map(|row| (row.get(0), row)).collect();
     let found = hits.into_iter().filter_map(|(document, cosine)| Some((rows.remove(&document)?, cosine))).collect();
-    Ok(Outcome { count: i64::try_from(compared).unwrap_or(i64::MAX), found, mean, ..Outcome::default() })
+    Ok(OperationResult {
+        count: i64::try_from(compared).unwrap_or(i64::MAX),
+        found,
+        mean,
+        ..OperationResult::default()
+    })
 }

@@ -101,10 +101,10 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     // Until the file has been checked, closing it must not copy a write-ahead log that a killed process left into it.
     // If there is no such log, closing removes the empty one that opening creates.
     keep_log_on_close(&connection, has_log(path)).map_err(failed)?;
-    if Mark::read(&connection).map_err(failed)?.is_blank() {
+    if FileIdentity::read(&connection).map_err(failed)?.is_blank() {
         create(&mut connection).map_err(failed)?;
     }
-    let mark = Mark::read(&connection).map_err(failed)?;
+    let mark = FileIdentity::read(&connection).map_err(failed)?;
     mark.check(path)?;
     check_tables(&connection).map_err(|error| OpenError::tables(path, error))?;
     if mark.format_version < FORMAT_VERSION {
@@ -137,7 +137,7 @@ pub(super) fn open_to_look(path: &Path) -> Result<Connection, OpenError> {
     let connection = connect(path, flags).map_err(failed)?;
     keep_log_on_close(&connection, has_log(path)).map_err(failed)?;
     connection.pragma_update(None, "query_only", true).map_err(failed)?;
-    Mark::read(&connection).map_err(failed)?.check(path)?;
+    FileIdentity::read(&connection).map_err(failed)?.check(path)?;
     Ok(connection)
 }
 
@@ -204,7 +204,8 @@ fn check_foreign(path: &Path) -> Result<(), OpenError> {
         return Ok(());
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match Connection::open_with_flags(immutable_uri(path), flags).and_then(|connection| Mark::read(&connection)) {
+    match Connection::open_with_flags(immutable_uri(path), flags).and_then(|connection| FileIdentity::read(&connection))
+    {
         Ok(mark) if !mark.is_blank() => mark.check(path),
         _ => Ok(()),
     }
@@ -229,16 +230,16 @@ fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<()
 }
 
 /// The identification of a file.
-struct Mark {
+struct FileIdentity {
     application_id: i32,
     format_version: i32,
     pages: i64,
 }
 
-impl Mark {
+impl FileIdentity {
     fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let number = |name| connection.pragma_query_value(None, name, |row| row.get(0));
-        Ok(Mark {
+        Ok(FileIdentity {
             application_id: number("application_id")?,
             format_version: number("user_version")?,
             pages: connection.pragma_query_value(None, "page_count", |row| row.get(0))?,
@@ -299,7 +300,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 /// Upgrades a file of format 1, unless another process has done so.
 fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    if Mark::read(&transaction)?.format_version < FORMAT_VERSION {
+    if FileIdentity::read(&transaction)?.format_version < FORMAT_VERSION {
         transaction.execute_batch(SCHEMA_2)?;
         transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
     }

@@ -10,7 +10,7 @@ use super::lease_lock::{LeaseLock, is_dead};
 use super::store_error;
 
 /// A row of the table.
-struct Row {
+struct LeaseRow {
     token: i64,
     expires_at: Duration,
     /// Whether its owner holds a lock; if the file system has none, only the expiry counts.
@@ -19,7 +19,7 @@ struct Row {
 }
 
 /// An acquired lease, with the lock of its owner.
-pub(super) struct Given {
+pub(super) struct AcquiredLease {
     pub(super) fence: Fence,
     pub(super) lock: Option<LeaseLock>,
 }
@@ -30,7 +30,7 @@ pub(super) fn acquire(
     path: &Path,
     request: &LeaseRequest,
     now: Duration,
-) -> Result<Given, StoreError> {
+) -> Result<AcquiredLease, StoreError> {
     let failed = |error| store_error(&format!("take the lease on `{}`", request.key), &request.key, path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let before = find(&transaction, &request.key).map_err(failed)?;
@@ -44,7 +44,7 @@ pub(super) fn acquire(
     let token = last + 1;
     // Locked before the row is visible, so that everyone who sees the row can check whether its owner is alive.
     let lock = LeaseLock::take(path, token);
-    let row = Row {
+    let row = LeaseRow {
         token,
         expires_at: now.saturating_add(request.duration),
         is_locked: lock.is_some(),
@@ -54,7 +54,7 @@ pub(super) fn acquire(
     if let Some(row) = before {
         LeaseLock::remove(path, row.token);
     }
-    Ok(Given { fence: Fence { key: request.key.clone(), token: token.unsigned_abs() }, lock })
+    Ok(AcquiredLease { fence: Fence { key: request.key.clone(), token: token.unsigned_abs() }, lock })
 }
 
 /// Extends a lease to `duration` from `now`, unless another owner has acquired it.
@@ -91,12 +91,12 @@ pub(super) fn is_in_force(connection: &Connection, fence: &Fence, now: Duration)
     Ok(row.is_some_and(|row| row.token.unsigned_abs() == fence.token && row.expires_at > now))
 }
 
-fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Row>> {
+fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<LeaseRow>> {
     let mut statement =
         connection.prepare_cached("SELECT token, expires_ms, is_locked, owner FROM leases WHERE key = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
         let (expires_ms, owner): (i64, Vec<u8>) = (row.get(1)?, row.get(3)?);
-        Ok(Row {
+        Ok(LeaseRow {
             token: row.get(0)?,
             expires_at: Duration::from_millis(expires_ms.unsigned_abs()),
             is_locked: row.get(2)?,
@@ -106,8 +106,8 @@ fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Row>> {
     statement.query_row([key.as_bytes()], row).optional()
 }
 
-fn give(transaction: Transaction<'_>, key: &str, row: &Row) -> rusqlite::Result<()> {
-    let Row { token, expires_at, is_locked, owner } = row;
+fn give(transaction: Transaction<'_>, key: &str, row: &LeaseRow) -> rusqlite::Result<()> {
+    let LeaseRow { token, expires_at, is_locked, owner } = row;
     transaction
         .prepare_cached("REPLACE INTO leases (key, token, expires_ms, is_locked, owner) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![key.as_bytes(), token, milliseconds(*expires_at), is_locked, owner.as_bytes()])?;
@@ -119,7 +119,7 @@ fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-impl Row {
+impl LeaseRow {
     fn holder(&self, key: &str, now: Duration) -> Holder {
         Holder {
             key: key.to_owned(),

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::search::find_term;
 use super::{file, runs};
-use crate::judge::{Checked, Judge, StoredDocument};
+use crate::judge::{Checked, StoreJudge, StoredDocument};
 use crate::open_error::OpenError;
 
 /// How often progress is told, in records.
@@ -17,7 +17,7 @@ const TELL: u64 = 100;
 /// Looks for damage in the file at `path` without changing it.
 pub(crate) fn look(path: &Path, told: &mut dyn FnMut(u64, u64)) -> Result<Checked, OpenError> {
     let connection = file::open_to_look(path)?;
-    let mut judge = Judge::default();
+    let mut judge = StoreJudge::default();
     let subject = format!("the file `{}`", path.display());
     // From one moment.
     let looked = connection
@@ -32,7 +32,7 @@ pub(crate) fn look(path: &Path, told: &mut dyn FnMut(u64, u64)) -> Result<Checke
 }
 
 /// What SQLite itself finds wrong.
-fn pages(connection: &Connection, subject: &str, judge: &mut Judge) -> rusqlite::Result<()> {
+fn pages(connection: &Connection, subject: &str, judge: &mut StoreJudge) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     for line in statement.query_map([], |row| row.get::<_, String>(0))? {
         let line = line?;
@@ -43,7 +43,7 @@ fn pages(connection: &Connection, subject: &str, judge: &mut Judge) -> rusqlite:
     Ok(())
 }
 
-fn records(connection: &Connection, judge: &mut Judge, told: &mut dyn FnMut(u64, u64)) -> rusqlite::Result<()> {
+fn records(connection: &Connection, judge: &mut StoreJudge, told: &mut dyn FnMut(u64, u64)) -> rusqlite::Result<()> {
     let total: i64 = connection.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?;
     let last: i64 = connection.query_row("SELECT last_version FROM counter", [], |row| row.get(0))?;
     let mut statement = connection.prepare("SELECT key, value, version FROM records ORDER BY key")?;
@@ -61,7 +61,7 @@ fn records(connection: &Connection, judge: &mut Judge, told: &mut dyn FnMut(u64,
     Ok(())
 }
 
-fn documents(connection: &Connection, judge: &mut Judge) -> rusqlite::Result<()> {
+fn documents(connection: &Connection, judge: &mut StoreJudge) -> rusqlite::Result<()> {
     if !connection.table_exists(None, "search_scopes")? {
         return Ok(());
     }

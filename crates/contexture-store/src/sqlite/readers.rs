@@ -18,14 +18,14 @@ const READER_THREADS: usize = 2;
 /// The length of the queue; further callers wait to enter it.
 const QUEUE_LEN: usize = 256;
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+type ReadJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// The threads, and the queue in front of them. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Readers {
     path: Arc<PathBuf>,
     /// `None` only while dropping: closing the queue is what ends the threads.
-    queue: Option<mpsc::Sender<Job>>,
+    queue: Option<mpsc::Sender<ReadJob>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -69,7 +69,7 @@ impl Readers {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Option<rusqlite::Result<T>> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
+        let job: ReadJob = Box::new(move |connection| {
             // The receiver is gone if the caller was dropped.
             let _ = answer.send(work(connection));
         });
@@ -98,7 +98,7 @@ impl Drop for Readers {
 }
 
 /// Processes the queue until it is closed.
-fn run(mut connection: Connection, jobs: &Mutex<mpsc::Receiver<Job>>) {
+fn run(mut connection: Connection, jobs: &Mutex<mpsc::Receiver<ReadJob>>) {
     loop {
         // The thread that holds the lock waits for the next job, and the others wait for the lock.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();

@@ -24,7 +24,7 @@ const SAVE: &str = "INSERT OR REPLACE INTO search_runs VALUES (?1, ?2, ?3, ?4)";
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Run {
+struct RunRow {
     /// What distances are counted from; the first document of the run when it was begun.
     first: i64,
     /// Its last document.
@@ -32,7 +32,7 @@ struct Run {
     bytes: Vec<u8>,
 }
 
-impl Run {
+impl RunRow {
     fn new(first: i64) -> Self {
         Self { first, last: first, bytes: Vec::new() }
     }
@@ -113,7 +113,7 @@ impl<'a> Appender<'a> {
     pub(super) fn append(&mut self, term: i64, postings: &[Posting<i64>]) -> rusqlite::Result<()> {
         let mut last = self.find_last.query_row([term], run).optional()?.filter(|run| !run.is_full());
         for posting in postings {
-            let current = last.get_or_insert_with(|| Run::new(posting.document));
+            let current = last.get_or_insert_with(|| RunRow::new(posting.document));
             current.push(posting);
             if current.is_full() {
                 current.save(&mut self.save, term)?;
@@ -127,7 +127,7 @@ impl<'a> Appender<'a> {
 /// Removes a posting; returns whether the term has others.
 pub(super) fn remove(transaction: &Transaction<'_>, term: i64, document: i64) -> rusqlite::Result<bool> {
     if let Some(run) = with_document(transaction, term, document)? {
-        let mut shorter = Run::new(run.first);
+        let mut shorter = RunRow::new(run.first);
         run.postings()?.iter().filter(|posting| posting.document != document).for_each(|posting| shorter.push(posting));
         if shorter.bytes.is_empty() {
             let mut delete = transaction.prepare_cached("DELETE FROM search_runs WHERE term = ?1 AND first = ?2")?;
@@ -171,15 +171,15 @@ pub(super) fn count_all(connection: &Connection) -> rusqlite::Result<usize> {
 }
 
 /// The run in which a document would be.
-fn with_document(connection: &Connection, term: i64, document: i64) -> rusqlite::Result<Option<Run>> {
+fn with_document(connection: &Connection, term: i64, document: i64) -> rusqlite::Result<Option<RunRow>> {
     let sql =
         "SELECT first, last, postings FROM search_runs WHERE term = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1";
     let found = connection.prepare_cached(sql)?.query_row([term, document], run).optional()?;
     Ok(found.filter(|run| run.last >= document))
 }
 
-fn run(row: &rusqlite::Row<'_>) -> rusqlite::Result<Run> {
-    Ok(Run { first: row.get(0)?, last: row.get(1)?, bytes: row.get(2)? })
+fn run(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow { first: row.get(0)?, last: row.get(1)?, bytes: row.get(2)? })
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
         #[test]
         fn damaged_runs_are_told(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let mut postings = Vec::new();
-            let read = Run { first: i64::MAX - 5, last: 0, bytes: bytes.clone() }.read_into(&mut postings);
+            let read = RunRow { first: i64::MAX - 5, last: 0, bytes: bytes.clone() }.read_into(&mut postings);
             prop_assert!(read.is_none() || bytes.is_empty() || !postings.is_empty());
         }
     }

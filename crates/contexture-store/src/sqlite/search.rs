@@ -65,7 +65,7 @@ pub struct SqliteIndex {
 
 type SharedConnection = Arc<Mutex<Option<Connection>>>;
 
-type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+type IndexResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 impl SqliteIndex {
     /// The index in the file at `path`, which is created with the first use.
@@ -115,7 +115,7 @@ impl SqliteIndex {
     async fn with<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> Done<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> IndexResult<T> + Send + 'static,
     ) -> Result<T, SearchError> {
         self.with_connection(&self.connection, doing, work).await
     }
@@ -124,10 +124,10 @@ impl SqliteIndex {
         &self,
         connection: &SharedConnection,
         doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> Done<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> IndexResult<T> + Send + 'static,
     ) -> Result<T, SearchError> {
         let (path, shared) = (self.path.clone(), connection.clone());
-        let done = tokio::task::spawn_blocking(move || -> Done<T> {
+        let done = tokio::task::spawn_blocking(move || -> IndexResult<T> {
             let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
             if slot.is_none() {
                 let mut connection = file::open(&path)?;
@@ -168,7 +168,7 @@ fn split_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for of_scope in documents.chunk_by(|(_, one), (_, other)| one == other) {
-        let mut batch = Batch::new(transaction, of_scope[0].1);
+        let mut batch = DocumentBatch::new(transaction, of_scope[0].1);
         for (document, _) in of_scope {
             let text: Vec<u8> =
                 transaction
@@ -186,7 +186,7 @@ fn split_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Documents whose terms are entered together: each term is looked up once, and rows are written in the order of their
 /// keys.
-struct Batch<'a> {
+struct DocumentBatch<'a> {
     transaction: &'a Transaction<'a>,
     scope: i64,
     documents: i64,
@@ -198,7 +198,7 @@ struct Batch<'a> {
 /// So many postings are entered at once, whatever the size of a batch.
 const MAX_WAITING: usize = 100_000;
 
-impl<'a> Batch<'a> {
+impl<'a> DocumentBatch<'a> {
     fn new(transaction: &'a Transaction<'a>, scope: i64) -> Self {
         Self { transaction, scope, documents: 0, length: 0, postings: HashMap::default(), waiting: 0 }
     }
@@ -250,13 +250,13 @@ fn count_documents(transaction: &Transaction<'_>, scope: i64, documents: i64, le
     Ok(())
 }
 
-fn add(connection: &mut Connection, scope: &str, documents: &[SearchDocument]) -> Done<()> {
+fn add(connection: &mut Connection, scope: &str, documents: &[SearchDocument]) -> IndexResult<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction
         .prepare_cached("INSERT OR IGNORE INTO search_scopes (name, documents, length) VALUES (?1, 0, 0)")?
         .execute([scope.as_bytes()])?;
     let scope = find_scope(&transaction, scope)?.ok_or("the scope that was just made is not there")?.id;
-    let mut batch = Batch::new(&transaction, scope);
+    let mut batch = DocumentBatch::new(&transaction, scope);
     let mut insert = transaction.prepare_cached(
         "INSERT INTO search_documents (scope, length, name, metadata, text) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
@@ -275,7 +275,7 @@ fn add(connection: &mut Connection, scope: &str, documents: &[SearchDocument]) -
     Ok(())
 }
 
-fn remove(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<usize> {
+fn remove(connection: &mut Connection, scope: &str, ids: &[String]) -> IndexResult<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(0) };
     let mut removed = 0;
@@ -307,9 +307,9 @@ fn remove_one(transaction: &Transaction<'_>, scope: i64, id: &str) -> rusqlite::
     Ok(true)
 }
 
-fn clear(connection: &mut Connection, scope: &str) -> Done<()> {
+fn clear(connection: &mut Connection, scope: &str) -> IndexResult<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if let Some(Scope { id, .. }) = find_scope(&transaction, scope)? {
+    if let Some(ScopeRow { id, .. }) = find_scope(&transaction, scope)? {
         for statement in [
             "DELETE FROM search_runs WHERE term IN (SELECT id FROM search_terms WHERE scope = ?1)",
             "DELETE FROM search_terms WHERE scope = ?1",
@@ -324,16 +324,16 @@ fn clear(connection: &mut Connection, scope: &str) -> Done<()> {
     Ok(())
 }
 
-struct Scope {
+struct ScopeRow {
     id: i64,
     documents: u64,
     length: u64,
 }
 
-fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<Scope>> {
+fn find_scope(connection: &Connection, name: &str) -> rusqlite::Result<Option<ScopeRow>> {
     let scope = |row: &rusqlite::Row<'_>| {
         let (documents, length): (i64, i64) = (row.get(1)?, row.get(2)?);
-        Ok(Scope { id: row.get(0)?, documents: documents.unsigned_abs(), length: length.unsigned_abs() })
+        Ok(ScopeRow { id: row.get(0)?, documents: documents.unsigned_abs(), length: length.unsigned_abs() })
     };
     let mut statement = connection.prepare_cached("SELECT id, documents, length FROM search_scopes WHERE name = ?1")?;
     statement.query_row([name.as_bytes()], scope).optional()
@@ -344,7 +344,7 @@ pub(super) fn find_term(connection: &Connection, scope: i64, term: &str) -> rusq
 }
 
 /// Reads within one transaction, so from one moment.
-fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: usize) -> Done<Found> {
+fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: usize) -> IndexResult<Found> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Found::default()) };
     let mut ranking = Ranking::new(scope.documents, scope.length);
@@ -365,7 +365,7 @@ fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: us
     }
     let hits =
         best.into_iter().map(|(document, score)| Ok(SearchHit { document: read(&transaction, document)?, score }));
-    let mut hits = hits.collect::<Done<Vec<_>>>()?;
+    let mut hits = hits.collect::<IndexResult<Vec<_>>>()?;
     hits.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then_with(|| one.document.id.as_bytes().cmp(other.document.id.as_bytes()))
     });
@@ -373,7 +373,7 @@ fn find(connection: &mut Connection, scope: &str, terms: &TermWeights, limit: us
 }
 
 /// Of some documents of a scope, those whose names come first.
-fn first_by_name(connection: &Connection, scope: i64, documents: &HashSet<i64>, count: usize) -> Done<Vec<i64>> {
+fn first_by_name(connection: &Connection, scope: i64, documents: &HashSet<i64>, count: usize) -> IndexResult<Vec<i64>> {
     /// Of more documents, the names are not read one by one: they are met soon in the index of names.
     const MANY: usize = 1_000;
     if documents.len() > MANY {
@@ -392,7 +392,7 @@ fn first_by_name(connection: &Connection, scope: i64, documents: &HashSet<i64>, 
     Ok(named.into_iter().take(count).map(|(_, document)| document).collect())
 }
 
-fn add_vectors(connection: &mut Connection, scope: &str, vectors: &[(String, TextVector)]) -> Done<()> {
+fn add_vectors(connection: &mut Connection, scope: &str, vectors: &[(String, TextVector)]) -> IndexResult<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(()) };
     for (id, vector) in vectors {
@@ -405,12 +405,12 @@ fn add_vectors(connection: &mut Connection, scope: &str, vectors: &[(String, Tex
 }
 
 /// Reads within one transaction, so from one moment.
-fn near(connection: &mut Connection, scope: &str, vector: &TextVector, limit: usize) -> Done<Near> {
+fn near(connection: &mut Connection, scope: &str, vector: &TextVector, limit: usize) -> IndexResult<Near> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Near::default()) };
     let (found, mean, compared) = vectors::near(&transaction, scope.id, vector, limit)?.end();
     let hit = |(document, score)| Ok(SearchHit { document: read(&transaction, document)?, score });
-    Ok(Near { hits: found.into_iter().map(hit).collect::<Done<_>>()?, mean, compared })
+    Ok(Near { hits: found.into_iter().map(hit).collect::<IndexResult<_>>()?, mean, compared })
 }
 
 fn find_document(connection: &Connection, scope: i64, id: &str) -> rusqlite::Result<Option<i64>> {
@@ -418,7 +418,7 @@ fn find_document(connection: &Connection, scope: i64, id: &str) -> rusqlite::Res
     statement.query_row(params![scope, id.as_bytes()], |row| row.get(0)).optional()
 }
 
-fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<Vec<SearchDocument>> {
+fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> IndexResult<Vec<SearchDocument>> {
     let transaction = connection.transaction()?;
     let Some(scope) = find_scope(&transaction, scope)? else { return Ok(Vec::new()) };
     let mut documents = Vec::new();
@@ -429,7 +429,7 @@ fn get(connection: &mut Connection, scope: &str, ids: &[String]) -> Done<Vec<Sea
     Ok(documents)
 }
 
-fn read(connection: &Connection, document: i64) -> Done<SearchDocument> {
+fn read(connection: &Connection, document: i64) -> IndexResult<SearchDocument> {
     let mut statement = connection.prepare_cached("SELECT name, text, metadata FROM search_documents WHERE id = ?1")?;
     let (id, text, metadata): (Vec<u8>, Vec<u8>, Vec<u8>) =
         statement.query_row([document], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::file::open_unsynced;
-use super::lease::{self, Given};
+use super::lease::{self, AcquiredLease};
 use super::lease_lock::LeaseLock;
 use super::{store_error, thread_ended};
 use crate::open_error::OpenError;
@@ -22,29 +22,29 @@ const QUEUE_LEN: usize = 256;
 /// The largest number of batches in one commit.
 const MAX_GROUP: usize = 64;
 
-type Answer = Result<Version, StoreError>;
+type WriteAnswer = Result<Version, StoreError>;
 
 /// A job of the thread, and its caller.
-enum Job {
-    Write { batch: Batch, answer: oneshot::Sender<Answer> },
-    Acquire { request: LeaseRequest, answer: oneshot::Sender<Result<Given, StoreError>> },
+enum WriteJob {
+    Write { batch: Batch, answer: oneshot::Sender<WriteAnswer> },
+    Acquire { request: LeaseRequest, answer: oneshot::Sender<Result<AcquiredLease, StoreError>> },
     Renew { fence: Fence, duration: Duration, answer: oneshot::Sender<Result<(), StoreError>> },
     Release { fence: Fence },
 }
 
 /// Releases a lease when it is dropped: the lock at once, and the row when the thread processes it.
-struct Hold {
+struct SqliteLease {
     fence: Fence,
     lock: Option<LeaseLock>,
-    queue: mpsc::WeakSender<Job>,
+    queue: mpsc::WeakSender<WriteJob>,
 }
 
-impl Drop for Hold {
+impl Drop for SqliteLease {
     fn drop(&mut self) {
         self.lock = None;
         if let Some(queue) = self.queue.upgrade() {
             // If the queue is full the row stays; without its lock it counts as that of a dead owner.
-            let _ = queue.try_send(Job::Release { fence: self.fence.clone() });
+            let _ = queue.try_send(WriteJob::Release { fence: self.fence.clone() });
         }
     }
 }
@@ -54,14 +54,14 @@ impl Drop for Hold {
 pub(super) struct Writer {
     path: Arc<PathBuf>,
     /// `None` only while dropping: closing the queue is what ends the thread.
-    queue: Option<mpsc::Sender<Job>>,
+    queue: Option<mpsc::Sender<WriteJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(path: Arc<PathBuf>, connection: Connection, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let (queue, mut jobs) = mpsc::channel(QUEUE_LEN);
-        let mut work = Work { connection, unsynced: None, clock, path: path.clone() };
+        let mut work = WriterThread { connection, unsynced: None, clock, path: path.clone() };
         let thread = std::thread::Builder::new()
             .name("contexture-store-writer".to_owned())
             .spawn(move || work.run(&mut jobs))
@@ -69,24 +69,25 @@ impl Writer {
         Ok(Writer { path, queue: Some(queue), thread: Some(thread) })
     }
 
-    pub(super) async fn apply(&self, batch: Batch) -> Answer {
-        self.ask("write", |answer| Job::Write { batch, answer }).await
+    pub(super) async fn apply(&self, batch: Batch) -> WriteAnswer {
+        self.ask("write", |answer| WriteJob::Write { batch, answer }).await
     }
 
     pub(super) async fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
-        let Given { fence, lock } = self.ask("take a lease", |answer| Job::Acquire { request, answer }).await?;
+        let AcquiredLease { fence, lock } =
+            self.ask("take a lease", |answer| WriteJob::Acquire { request, answer }).await?;
         let queue = self.queue.as_ref().ok_or_else(|| thread_ended("take a lease", &self.path))?;
-        Ok(Lease::new(fence.clone(), Hold { fence, lock, queue: queue.downgrade() }))
+        Ok(Lease::new(fence.clone(), SqliteLease { fence, lock, queue: queue.downgrade() }))
     }
 
     pub(super) async fn renew(&self, fence: Fence, duration: Duration) -> Result<(), StoreError> {
-        self.ask("renew a lease", |answer| Job::Renew { fence, duration, answer }).await
+        self.ask("renew a lease", |answer| WriteJob::Renew { fence, duration, answer }).await
     }
 
     async fn ask<T>(
         &self,
         doing: &str,
-        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Job,
+        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> WriteJob,
     ) -> Result<T, StoreError> {
         let ended = || thread_ended(doing, &self.path);
         let (answer, answered) = oneshot::channel();
@@ -107,7 +108,7 @@ impl Drop for Writer {
 }
 
 /// The state of the thread.
-struct Work {
+struct WriterThread {
     connection: Connection,
     /// The connection for leases, which need not survive a power cut, since their owners do not. Opened on first use.
     unsynced: Option<Connection>,
@@ -115,13 +116,13 @@ struct Work {
     path: Arc<PathBuf>,
 }
 
-impl Work {
+impl WriterThread {
     /// Processes the queue until it is closed.
-    fn run(&mut self, jobs: &mut mpsc::Receiver<Job>) {
+    fn run(&mut self, jobs: &mut mpsc::Receiver<WriteJob>) {
         let mut next = jobs.blocking_recv();
         while let Some(job) = next {
             next = match job {
-                Job::Write { batch, answer } => self.write(batch, answer, jobs),
+                WriteJob::Write { batch, answer } => self.write(batch, answer, jobs),
                 job => {
                     self.lease(job);
                     None
@@ -132,11 +133,16 @@ impl Work {
     }
 
     /// Commits a batch together with those after it in the queue; returns the first job that is not a batch.
-    fn write(&mut self, batch: Batch, answer: oneshot::Sender<Answer>, jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
+    fn write(
+        &mut self,
+        batch: Batch,
+        answer: oneshot::Sender<WriteAnswer>,
+        jobs: &mut mpsc::Receiver<WriteJob>,
+    ) -> Option<WriteJob> {
         let (mut batches, mut answers, mut other) = (vec![batch], vec![answer], None);
         while batches.len() < MAX_GROUP && other.is_none() {
             match jobs.try_recv() {
-                Ok(Job::Write { batch, answer }) => {
+                Ok(WriteJob::Write { batch, answer }) => {
                     batches.push(batch);
                     answers.push(answer);
                 }
@@ -153,26 +159,26 @@ impl Work {
     }
 
     /// If the caller was dropped, the lease is released, lock first.
-    fn lease(&mut self, job: Job) {
+    fn lease(&mut self, job: WriteJob) {
         let (now, path) = (self.clock.now(), self.path.clone());
         let connection = self.unsynced();
         match job {
-            Job::Acquire { request, answer } => {
+            WriteJob::Acquire { request, answer } => {
                 let given = connection.and_then(|connection| lease::acquire(connection, &path, &request, now));
-                if let Err(Ok(Given { fence, lock })) = answer.send(given) {
+                if let Err(Ok(AcquiredLease { fence, lock })) = answer.send(given) {
                     drop(lock);
-                    self.lease(Job::Release { fence });
+                    self.lease(WriteJob::Release { fence });
                 }
             }
-            Job::Renew { fence, duration, answer } => {
+            WriteJob::Renew { fence, duration, answer } => {
                 let renewed = connection.and_then(|connection| lease::renew(connection, &path, &fence, duration, now));
                 let _ = answer.send(renewed);
             }
-            Job::Release { fence } => {
+            WriteJob::Release { fence } => {
                 // A row that stays counts as that of a dead owner.
                 let _ = connection.map(|connection| lease::release(connection, &fence));
             }
-            Job::Write { .. } => unreachable!("batches are committed with those behind them"),
+            WriteJob::Write { .. } => unreachable!("batches are committed with those behind them"),
         }
     }
 
@@ -189,7 +195,7 @@ impl Work {
 ///
 /// If the database fails in the middle, everything is rolled back and each batch is tried alone, so that one that cannot
 /// be written does not affect the others.
-fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<Answer> {
+fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<WriteAnswer> {
     match try_commit(connection, batches, now) {
         Ok(answers) => answers,
         Err(error) => match batches {
@@ -202,7 +208,7 @@ fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Dura
 /// One transaction for all batches. An error means that nothing of any of them was written.
 ///
 /// A batch is refused before its first change is made, so refusing one needs no undoing.
-fn try_commit(connection: &mut Connection, batches: &[Batch], now: Duration) -> rusqlite::Result<Vec<Answer>> {
+fn try_commit(connection: &mut Connection, batches: &[Batch], now: Duration) -> rusqlite::Result<Vec<WriteAnswer>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let first: i64 = transaction.prepare_cached("SELECT last_version FROM counter")?.query_row([], |row| row.get(0))?;
     let mut version = first;
@@ -279,7 +285,7 @@ mod tests {
     use super::super::file;
     use super::*;
 
-    fn outcome(answer: &Answer) -> &'static str {
+    fn outcome(answer: &WriteAnswer) -> &'static str {
         match answer {
             Ok(_) => "ok",
             Err(StoreError::Conflict { .. }) => "conflict",

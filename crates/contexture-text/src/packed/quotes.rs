@@ -16,7 +16,7 @@ const TAIL_BYTES: usize = 8;
 const MAX_PLACES: usize = 16;
 
 /// A text of the log.
-pub(super) struct Source<'a> {
+pub(super) struct SourceText<'a> {
     position: usize,
     /// Which of the item's texts it is.
     field: usize,
@@ -25,7 +25,7 @@ pub(super) struct Source<'a> {
     starts: Vec<usize>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     fn new(position: usize, field: usize, text: Cow<'a, str>) -> Self {
         let feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let starts = [0].into_iter().chain(feeds).chain([text.len() + 1]).collect();
@@ -104,14 +104,14 @@ pub(super) struct Quote {
 pub(super) struct Quotes<'a> {
     log: &'a [(Arc<Item>, u64)],
     added: HashSet<usize>,
-    sources: Vec<Source<'a>>,
+    sources: Vec<SourceText<'a>>,
     /// The newest place of each end of a line.
     newest: HashMap<[u8; TAIL_BYTES], usize, FixedState>,
-    places: Vec<Place>,
+    places: Vec<SourceLine>,
 }
 
 /// A line of a source.
-struct Place {
+struct SourceLine {
     source: usize,
     line: usize,
     /// The place before it with the same end.
@@ -125,7 +125,7 @@ impl<'a> Quotes<'a> {
     }
 
     /// A source by its number.
-    pub(super) fn source(&self, source: usize) -> &Source<'a> {
+    pub(super) fn source(&self, source: usize) -> &SourceText<'a> {
         &self.sources[source]
     }
 
@@ -133,11 +133,11 @@ impl<'a> Quotes<'a> {
     pub(super) fn add(&mut self, position: usize) {
         let Some((item, _)) = self.log.get(position).filter(|_| self.added.insert(position)) else { return };
         for (field, text) in texts_of(item).into_iter().enumerate() {
-            let (number, source) = (self.sources.len(), Source::new(position, field, text));
+            let (number, source) = (self.sources.len(), SourceText::new(position, field, text));
             for line in 0..source.len() {
                 let Some(tail) = source.line(line).and_then(tail_of) else { continue };
                 let before = self.newest.insert(tail, self.places.len());
-                self.places.push(Place { source: number, line, before });
+                self.places.push(SourceLine { source: number, line, before });
             }
             self.sources.push(source);
         }
@@ -162,7 +162,7 @@ impl<'a> Quotes<'a> {
         longest
     }
 
-    fn run_at(&self, place: &Place, lines: &[&str]) -> Option<Quote> {
+    fn run_at(&self, place: &SourceLine, lines: &[&str]) -> Option<Quote> {
         let source = &self.sources[place.source];
         let skipped = source.line(place.line)?.len().checked_sub(lines[0].len())?;
         let is_next = |(index, line): &(usize, &&str)| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::quotes::Source;
+use super::quotes::SourceText;
 
 /// Bytes that nobody wrote like this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Unpacker<'a> {
     bytes: &'a [u8],
     texts: Vec<Arc<str>>,
     log: &'a [(Arc<Item>, u64)],
-    sources: Vec<Source<'a>>,
+    sources: Vec<SourceText<'a>>,
 }
 
 impl<'a> Unpacker<'a> {
@@ -157,7 +157,7 @@ impl<'a> Unpacker<'a> {
         let number: usize = self.number()?;
         if number == self.sources.len() {
             let (position, field) = (self.number()?, self.number()?);
-            let source = Source::read(self.log, position, field).ok_or(Damaged)?;
+            let source = SourceText::read(self.log, position, field).ok_or(Damaged)?;
             if source.check() != self.raw()? {
                 return Err(Damaged);
             }

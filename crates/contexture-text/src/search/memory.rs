@@ -16,12 +16,12 @@ use super::terms::count_terms;
 /// Keeps documents and their terms in memory.
 #[derive(Debug, Default)]
 pub struct MemoryIndex {
-    scopes: Mutex<HashMap<String, Scope>>,
+    scopes: Mutex<HashMap<String, ScopeIndex>>,
 }
 
 #[derive(Debug, Default)]
-struct Scope {
-    documents: BTreeMap<u64, Stored>,
+struct ScopeIndex {
+    documents: BTreeMap<u64, IndexedDocument>,
     by_id: HashMap<String, u64>,
     by_term: HashMap<String, BTreeMap<u64, u32>>,
     total_length: u64,
@@ -29,7 +29,7 @@ struct Scope {
 }
 
 #[derive(Debug)]
-struct Stored {
+struct IndexedDocument {
     document: SearchDocument,
     length: u32,
     vector: Option<TextVector>,
@@ -41,7 +41,7 @@ impl MemoryIndex {
         Self::default()
     }
 
-    fn scopes(&self) -> MutexGuard<'_, HashMap<String, Scope>> {
+    fn scopes(&self) -> MutexGuard<'_, HashMap<String, ScopeIndex>> {
         // Nothing that can panic happens while a scope is half changed.
         self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -56,7 +56,7 @@ impl MemoryIndex {
     }
 }
 
-impl Scope {
+impl ScopeIndex {
     fn add(&mut self, document: SearchDocument) {
         self.remove(&document.id);
         let (counts, length) = count_terms(&document.text);
@@ -67,13 +67,13 @@ impl Scope {
         }
         self.total_length += u64::from(length);
         self.by_id.insert(document.id.clone(), number);
-        self.documents.insert(number, Stored { document, length, vector: None });
+        self.documents.insert(number, IndexedDocument { document, length, vector: None });
     }
 
     /// Returns `false` if it did not exist.
     fn remove(&mut self, id: &str) -> bool {
         let Some(number) = self.by_id.remove(id) else { return false };
-        let Some(Stored { document, length, .. }) = self.documents.remove(&number) else { return false };
+        let Some(IndexedDocument { document, length, .. }) = self.documents.remove(&number) else { return false };
         for term in count_terms(&document.text).0.into_keys() {
             if let Some(having) = self.by_term.get_mut(&term) {
                 having.remove(&number);
@@ -124,14 +124,14 @@ impl Scope {
     }
 
     fn without_vector(&self, model: &str, limit: usize) -> Vec<SearchDocument> {
-        let has = |stored: &Stored| stored.vector.as_ref().is_some_and(|vector| vector.model() == model);
+        let has = |stored: &IndexedDocument| stored.vector.as_ref().is_some_and(|vector| vector.model() == model);
         let lacking = self.documents.values().rev().filter(|stored| !stored.document.text.is_empty() && !has(stored));
         lacking.take(limit).map(|stored| stored.document.clone()).collect()
     }
 
     fn near(&self, vector: &TextVector, limit: usize) -> Near {
         let mut nearest = Nearest::new(vector, limit);
-        for Stored { document, vector: own, .. } in self.documents.values() {
+        for IndexedDocument { document, vector: own, .. } in self.documents.values() {
             let own = own.as_ref().filter(|own| own.model() == vector.model());
             own.into_iter().for_each(|own| nearest.add(document, own.as_bytes()));
         }

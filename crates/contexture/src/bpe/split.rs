@@ -25,16 +25,16 @@ pub(super) const MAX_PIECE_BYTES: usize = 1024;
 /// Returns the end of the piece that begins at `start`, which must be before the end of the text.
 pub(super) fn piece_end(classes: &Classes, text: &str, start: usize) -> usize {
     let window = &text[start..floor_boundary(text, start + MAX_PIECE_BYTES)];
-    start + Window { classes, text: window }.first_piece()
+    start + TextWindow { classes, text: window }.first_piece()
 }
 
 /// The text as far as the next piece can reach.
-struct Window<'a> {
+struct TextWindow<'a> {
     classes: &'a Classes,
     text: &'a str,
 }
 
-impl Window<'_> {
+impl TextWindow<'_> {
     #[inline]
     fn class(&self, at: usize) -> Option<(Class, usize)> {
         self.classes.at(self.text, at)
@@ -68,7 +68,7 @@ impl Window<'_> {
     }
 
     /// The letters at `start`: upper-case first, then lower-case; letters without case and marks are both.
-    fn word(&self, start: usize) -> Word {
+    fn word(&self, start: usize) -> WordEnd {
         let (mut at, mut last_caseless) = (start, None);
         loop {
             match self.class(at) {
@@ -77,8 +77,8 @@ impl Window<'_> {
                     at += len;
                     last_caseless = Some(at);
                 }
-                Some((Class::Lower, _)) => return Word { cased: Some(self.lower_end(at)), upper: None },
-                _ => return Word { cased: last_caseless, upper: (at > start).then_some(at) },
+                Some((Class::Lower, _)) => return WordEnd { cased: Some(self.lower_end(at)), upper: None },
+                _ => return WordEnd { cased: last_caseless, upper: (at > start).then_some(at) },
             }
         }
     }
@@ -143,7 +143,7 @@ impl Window<'_> {
 }
 
 /// Where a word ends.
-struct Word {
+struct WordEnd {
     /// If it ends in letters that are lower-case or have no case.
     cased: Option<usize>,
     /// If it has no such letter: all upper-case.

@@ -14,21 +14,21 @@ pub(super) struct Vocabulary {
     bytes: Vec<u8>,
     /// Where the bytes of each token end.
     ends: Vec<u32>,
-    slots: Vec<Slot>,
+    slots: Vec<TokenSlot>,
     /// The ranks of all tokens of two bytes, by these.
     pairs: Vec<Rank>,
     longest: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
-    key: Key,
+struct TokenSlot {
+    key: TokenKey,
     rank: Rank,
 }
 
 /// The key of a token. Most tokens are short, and for these comparing the key is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct TokenKey {
     /// The bytes themselves, if they are at most eight; otherwise a hash of them.
     word: u64,
     len: u32,
@@ -38,7 +38,7 @@ impl Vocabulary {
     /// The vocabulary of an encoder, without its special tokens.
     pub(super) fn of(encoder: &tiktoken::CoreBpe) -> Self {
         let len = encoder.vocab_size();
-        let free = Slot { key: Key { word: 0, len: 0 }, rank: NO_RANK };
+        let free = TokenSlot { key: TokenKey { word: 0, len: 0 }, rank: NO_RANK };
         let mut vocabulary = Self {
             bytes: Vec::new(),
             ends: Vec::with_capacity(len),
@@ -59,12 +59,12 @@ impl Vocabulary {
         if let [first, second] = *token {
             self.pairs[pair_index(first, second)] = rank;
         }
-        let key = Key::of(token);
+        let key = TokenKey::of(token);
         let mut index = key.hash() as usize & (self.slots.len() - 1);
         while self.slots[index].rank != NO_RANK {
             index = (index + 1) & (self.slots.len() - 1);
         }
-        self.slots[index] = Slot { key, rank };
+        self.slots[index] = TokenSlot { key, rank };
     }
 
     /// How many tokens there are.
@@ -80,7 +80,7 @@ impl Vocabulary {
     /// The rank of the token with these bytes.
     #[inline]
     pub(super) fn rank(&self, token: &[u8]) -> Option<Rank> {
-        let key = Key::of(token);
+        let key = TokenKey::of(token);
         let mut index = key.hash() as usize & (self.slots.len() - 1);
         loop {
             let slot = self.slots[index];
@@ -111,7 +111,7 @@ fn pair_index(first: u8, second: u8) -> usize {
     usize::from(first) << 8 | usize::from(second)
 }
 
-impl Key {
+impl TokenKey {
     #[inline]
     fn of(token: &[u8]) -> Self {
         let last = last_word(token);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::{Decode, call_arguments, is_object, provider_error, text};
 use super::error::{ClientError, malformed};
-use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken, spoken_as_user, turns};
+use super::turns::{MessageTurn, ToolNames, TurnPart, TurnPiece, is_blank, spoken, spoken_as_user, turns};
 
 /// Fields in which servers of this format return reasoning. They are sent back unchanged, because some providers need
 /// them.
@@ -18,26 +18,26 @@ const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_detail
 
 /// The body of a request. Texts are borrowed: a history is written once, and not copied before.
 #[derive(Serialize)]
-struct Body<'a> {
+struct ChatBody<'a> {
     model: &'a str,
     stream: bool,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<ChatTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
 }
 
 #[derive(Serialize)]
-struct WireMessage<'a> {
+struct ChatMessage<'a> {
     role: &'static str,
-    content: WireContent<'a>,
+    content: ChatContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall<'a>>,
+    tool_calls: Vec<ChatToolCall<'a>>,
     /// Reasoning, in the fields in which it came.
     #[serde(flatten)]
     thoughts: BTreeMap<&'a str, &'a Value>,
@@ -45,15 +45,15 @@ struct WireMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum WireContent<'a> {
+enum ChatContent<'a> {
     Nothing,
     Text(Cow<'a, str>),
-    Parts(Vec<WirePart<'a>>),
+    Parts(Vec<ChatPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum WirePart<'a> {
+enum ChatPart<'a> {
     Text {
         #[serde(rename = "type")]
         kind: &'static str,
@@ -63,21 +63,21 @@ enum WirePart<'a> {
 }
 
 #[derive(Serialize)]
-struct ToolCall<'a> {
+struct ChatToolCall<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
+    function: ChatFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ChatFunction<'a> {
     name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct ChatTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: Declared<'a>,
@@ -90,15 +90,15 @@ struct Declared<'a> {
     parameters: &'a Value,
 }
 
-impl<'a> WireTool<'a> {
+impl<'a> ChatTool<'a> {
     fn of(tool: &'a ToolSchema) -> Self {
         let ToolSchema { name, description, parameters, .. } = tool;
         Self { kind: "function", function: Declared { name, description, parameters } }
     }
 }
 
-impl<'a> WireMessage<'a> {
-    fn new(role: &'static str, content: WireContent<'a>) -> Self {
+impl<'a> ChatMessage<'a> {
+    fn new(role: &'static str, content: ChatContent<'a>) -> Self {
         Self { role, content, tool_call_id: None, tool_calls: Vec::new(), thoughts: BTreeMap::new() }
     }
 }
@@ -112,45 +112,45 @@ pub(super) fn body<'a>(
 ) -> impl Serialize + 'a {
     let mut messages = Vec::with_capacity(request.items.len() + 1);
     if !request.instructions.trim().is_empty() {
-        messages.push(WireMessage::new("system", WireContent::Text((&*request.instructions).into())));
+        messages.push(ChatMessage::new("system", ChatContent::Text((&*request.instructions).into())));
     }
     let names = ToolNames::of(request);
     for turn in turns(request) {
         match turn {
-            Turn::Model(pieces) => messages.extend(model_message(pieces, &names)),
-            Turn::Others(pieces) => {
+            MessageTurn::Model(pieces) => messages.extend(model_message(pieces, &names)),
+            MessageTurn::Others(pieces) => {
                 messages.extend(pieces.into_iter().filter_map(|piece| other(piece, developer_role)));
             }
         }
     }
     let stream_options = stream.then(|| json!({ "include_usage": true }));
-    let tools = request.tools.iter().map(WireTool::of).collect();
-    Body { model, stream, messages, stream_options, tools, max_tokens: request.max_output_tokens }
+    let tools = request.tools.iter().map(ChatTool::of).collect();
+    ChatBody { model, stream, messages, stream_options, tools, max_tokens: request.max_output_tokens }
 }
 
 /// One message with everything the model produced in a row: text, reasoning and calls.
-fn model_message<'a>(pieces: Vec<Piece<'a>>, names: &ToolNames<'a>) -> Option<WireMessage<'a>> {
+fn model_message<'a>(pieces: Vec<TurnPiece<'a>>, names: &ToolNames<'a>) -> Option<ChatMessage<'a>> {
     let mut said: Vec<&'a str> = Vec::new();
-    let mut message = WireMessage::new("assistant", WireContent::Nothing);
+    let mut message = ChatMessage::new("assistant", ChatContent::Nothing);
     for piece in pieces {
         match piece.part {
-            Part::Said(message) => said.extend(message.content.iter().filter_map(Content::as_text)),
-            Part::Asked(call) => {
-                let function = Function { name: names.on_wire(&call.name), arguments: arguments_text(call) };
-                message.tool_calls.push(ToolCall { id: &call.call_id, kind: "function", function });
+            TurnPart::Said(message) => said.extend(message.content.iter().filter_map(Content::as_text)),
+            TurnPart::Asked(call) => {
+                let function = ChatFunction { name: names.on_wire(&call.name), arguments: arguments_text(call) };
+                message.tool_calls.push(ChatToolCall { id: &call.call_id, kind: "function", function });
             }
-            Part::Thought(Reasoning { opaque: Some(Value::Object(fields)), .. }) => {
+            TurnPart::Thought(Reasoning { opaque: Some(Value::Object(fields)), .. }) => {
                 let thoughts = fields.iter().filter(|(name, _)| THOUGHTS.contains(&name.as_str()));
                 message.thoughts.extend(thoughts.map(|(name, value)| (name.as_str(), value)));
             }
-            Part::Thought(_) | Part::Returned(_) | Part::Unknown(_) => {}
+            TurnPart::Thought(_) | TurnPart::Returned(_) | TurnPart::Unknown(_) => {}
         }
     }
     message.content = match said.as_slice() {
         [] if message.tool_calls.is_empty() => return None,
-        [] => WireContent::Nothing,
-        [text] => WireContent::Text((*text).into()),
-        texts => WireContent::Text(texts.join("\n").into()),
+        [] => ChatContent::Nothing,
+        [text] => ChatContent::Text((*text).into()),
+        texts => ChatContent::Text(texts.join("\n").into()),
     };
     Some(message)
 }
@@ -164,18 +164,18 @@ fn arguments_text(call: &FunctionCall) -> Cow<'_, str> {
 }
 
 /// A message that is not from the model.
-fn other<'a>(piece: Piece<'a>, developer_role: Option<&'static str>) -> Option<WireMessage<'a>> {
+fn other<'a>(piece: TurnPiece<'a>, developer_role: Option<&'static str>) -> Option<ChatMessage<'a>> {
     match piece.part {
-        Part::Returned(output) => {
-            let content = WireContent::Text(output.output.as_str().into());
-            Some(WireMessage { tool_call_id: Some(&output.call_id), ..WireMessage::new("tool", content) })
+        TurnPart::Returned(output) => {
+            let content = ChatContent::Text(output.output.as_str().into());
+            Some(ChatMessage { tool_call_id: Some(&output.call_id), ..ChatMessage::new("tool", content) })
         }
-        Part::Said(message) => said(message, developer_role),
+        TurnPart::Said(message) => said(message, developer_role),
         _ => None,
     }
 }
 
-fn said<'a>(message: &'a Message, developer_role: Option<&'static str>) -> Option<WireMessage<'a>> {
+fn said<'a>(message: &'a Message, developer_role: Option<&'static str>) -> Option<ChatMessage<'a>> {
     let speaks_as_user = developer_role.is_none() || message.role == Role::User;
     let role = if speaks_as_user { "user" } else { developer_role? };
     let shown = |text: &'a str| -> Cow<'a, str> {
@@ -185,16 +185,16 @@ fn said<'a>(message: &'a Message, developer_role: Option<&'static str>) -> Optio
     let content = match parts.as_slice() {
         [] => return None,
         // Every server of this format supports plain text.
-        [Content::Text { text }] => WireContent::Text(shown(text)),
+        [Content::Text { text }] => ChatContent::Text(shown(text)),
         parts => {
             let part = |part: &&'a Content| match part {
-                Content::Text { text } => WirePart::Text { kind: "text", text: shown(text) },
-                Content::Opaque(part) => WirePart::AsItCame(part),
+                Content::Text { text } => ChatPart::Text { kind: "text", text: shown(text) },
+                Content::Opaque(part) => ChatPart::AsItCame(part),
             };
-            WireContent::Parts(parts.iter().map(part).collect())
+            ChatContent::Parts(parts.iter().map(part).collect())
         }
     };
-    Some(WireMessage::new(role, content))
+    Some(ChatMessage::new(role, content))
 }
 
 /// A response while it is streamed.

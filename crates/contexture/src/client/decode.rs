@@ -54,14 +54,14 @@ pub(super) fn error_message(report: &Value) -> Option<String> {
 
 /// The usage, as far as the provider reported it.
 #[derive(Debug, Default)]
-pub(super) struct Bill {
+pub(super) struct ReportedUsage {
     usage: wire::Usage,
     says_anything: bool,
     says_written: bool,
     cost: Option<f64>,
 }
 
-impl Bill {
+impl ReportedUsage {
     /// Adds the usage of a response or of one of its events.
     pub(super) fn take(&mut self, event: &Value) {
         self.says_anything |= self.usage.take(event);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::decode::{Decode, call_arguments, provider_error, text};
 use super::error::{ClientError, malformed};
-use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
+use super::turns::{MessageTurn, ToolNames, TurnPart, TurnPiece, is_blank, spoken_as_user, turns};
 
 /// The field in which the model signs what it thought.
 const SIGNATURE: &str = "thoughtSignature";
@@ -30,32 +30,32 @@ const OWN_PARTS: [&str; 6] =
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct GeminiBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<WireContent<'a>>,
+    system_instruction: Option<GeminiContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTools<'a>>,
-    contents: Vec<WireContent<'a>>,
+    contents: Vec<GeminiContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<Value>,
 }
 
 #[derive(Serialize)]
-struct WireContent<'a> {
+struct GeminiContent<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     role: &'static str,
-    parts: Vec<WirePart<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireTools<'a> {
-    function_declarations: Vec<WireTool<'a>>,
+    function_declarations: Vec<GeminiTool<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WireTool<'a> {
+struct GeminiTool<'a> {
     name: &'a str,
     description: &'a str,
     parameters_json_schema: &'a Value,
@@ -63,7 +63,7 @@ struct WireTool<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
-enum WirePart<'a> {
+enum GeminiPart<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,31 +97,31 @@ struct WireResponse<'a> {
 /// The body of a request. Whether it is streamed is in its address.
 pub(super) fn body<'a>(request: &'a ModelRequest, model: &str) -> impl Serialize + 'a {
     let is_spoken = !request.instructions.trim().is_empty();
-    let spoken = || vec![WirePart::Text { text: Cow::Borrowed(&*request.instructions), thought_signature: None }];
-    let tools: Vec<WireTool<'_>> = request.tools.iter().map(wire_tool).collect();
-    Body {
-        system_instruction: is_spoken.then(|| WireContent { role: "", parts: spoken() }),
+    let spoken = || vec![GeminiPart::Text { text: Cow::Borrowed(&*request.instructions), thought_signature: None }];
+    let tools: Vec<GeminiTool<'_>> = request.tools.iter().map(wire_tool).collect();
+    GeminiBody {
+        system_instruction: is_spoken.then(|| GeminiContent { role: "", parts: spoken() }),
         tools: if tools.is_empty() { Vec::new() } else { vec![WireTools { function_declarations: tools }] },
         contents: contents(request, SIGNING.iter().any(|start| model.starts_with(start))),
         generation_config: request.max_output_tokens.map(|most| json!({ "maxOutputTokens": most })),
     }
 }
 
-fn wire_tool(tool: &ToolSchema) -> WireTool<'_> {
+fn wire_tool(tool: &ToolSchema) -> GeminiTool<'_> {
     let ToolSchema { name, description, parameters, .. } = tool;
-    WireTool { name, description, parameters_json_schema: parameters }
+    GeminiTool { name, description, parameters_json_schema: parameters }
 }
 
-fn contents(request: &ModelRequest, is_signing: bool) -> Vec<WireContent<'_>> {
+fn contents(request: &ModelRequest, is_signing: bool) -> Vec<GeminiContent<'_>> {
     let names = CallNames::of(request);
-    let mut contents: Vec<WireContent<'_>> = Vec::new();
+    let mut contents: Vec<GeminiContent<'_>> = Vec::new();
     for turn in turns(request) {
         let (role, pieces) = match turn {
-            Turn::Model(pieces) => ("model", pieces),
-            Turn::Others(pieces) => ("user", pieces),
+            MessageTurn::Model(pieces) => ("model", pieces),
+            MessageTurn::Others(pieces) => ("user", pieces),
         };
-        let mut parts: Vec<WirePart<'_>> = Vec::new();
-        for Piece { part, .. } in pieces {
+        let mut parts: Vec<GeminiPart<'_>> = Vec::new();
+        for TurnPiece { part, .. } in pieces {
             push_part(&mut parts, part, &names);
         }
         if is_signing {
@@ -129,21 +129,22 @@ fn contents(request: &ModelRequest, is_signing: bool) -> Vec<WireContent<'_>> {
         }
         if contents.is_empty() && role == "model" {
             let text = Cow::Borrowed(NO_BEGINNING);
-            contents.push(WireContent { role: "user", parts: vec![WirePart::Text { text, thought_signature: None }] });
+            contents
+                .push(GeminiContent { role: "user", parts: vec![GeminiPart::Text { text, thought_signature: None }] });
         }
         match contents.last_mut().filter(|last| last.role == role) {
             _ if parts.is_empty() => {}
             Some(last) => last.parts.append(&mut parts),
-            None => contents.push(WireContent { role, parts }),
+            None => contents.push(GeminiContent { role, parts }),
         }
     }
     contents
 }
 
 /// The first call of a turn has the signature of all of them.
-fn sign(parts: &mut [WirePart<'_>]) {
+fn sign(parts: &mut [GeminiPart<'_>]) {
     let first = parts.iter_mut().find_map(|part| match part {
-        WirePart::Call { thought_signature, .. } => Some(thought_signature),
+        GeminiPart::Call { thought_signature, .. } => Some(thought_signature),
         _ => None,
     });
     if let Some(signature @ None) = first {
@@ -168,10 +169,10 @@ impl<'a> CallNames<'a> {
     }
 }
 
-fn push_part<'a>(parts: &mut Vec<WirePart<'a>>, part: Part<'a>, names: &CallNames<'a>) {
+fn push_part<'a>(parts: &mut Vec<GeminiPart<'a>>, part: TurnPart<'a>, names: &CallNames<'a>) {
     match part {
-        Part::Said(message) => push_said(parts, message),
-        Part::Asked(call) => parts.push(WirePart::Call {
+        TurnPart::Said(message) => push_said(parts, message),
+        TurnPart::Asked(call) => parts.push(GeminiPart::Call {
             function_call: WireCall {
                 id: &call.call_id,
                 name: names.tools.on_wire(&call.name),
@@ -179,21 +180,21 @@ fn push_part<'a>(parts: &mut Vec<WirePart<'a>>, part: Part<'a>, names: &CallName
             },
             thought_signature: signature_of(call.extra.get(SIGNATURE)),
         }),
-        Part::Returned(output) => {
+        TurnPart::Returned(output) => {
             let field = if output.outcome.is_error() { "error" } else { "output" };
             let response = json!({ field: output.output });
             let function_response = WireResponse { id: &output.call_id, name: names.of_output(output), response };
-            parts.push(WirePart::Response { function_response });
+            parts.push(GeminiPart::Response { function_response });
         }
         // Reasoning of other providers means nothing to this one.
-        Part::Thought(Reasoning { opaque: Some(part), .. }) if is_thought(part) => {
-            parts.push(WirePart::AsItCame(part));
+        TurnPart::Thought(Reasoning { opaque: Some(part), .. }) if is_thought(part) => {
+            parts.push(GeminiPart::AsItCame(part));
         }
-        Part::Thought(_) => {}
-        Part::Unknown(part) if OWN_PARTS.iter().any(|name| part.get(name).is_some()) => {
-            parts.push(WirePart::AsItCame(part));
+        TurnPart::Thought(_) => {}
+        TurnPart::Unknown(part) if OWN_PARTS.iter().any(|name| part.get(name).is_some()) => {
+            parts.push(GeminiPart::AsItCame(part));
         }
-        Part::Unknown(_) => {}
+        TurnPart::Unknown(_) => {}
     }
 }
 
@@ -205,14 +206,14 @@ fn is_thought(part: &Value) -> bool {
     part["thought"] == true || (part.get("type").is_none() && part.get(SIGNATURE).is_some())
 }
 
-fn push_said<'a>(parts: &mut Vec<WirePart<'a>>, message: &'a Message) {
+fn push_said<'a>(parts: &mut Vec<GeminiPart<'a>>, message: &'a Message) {
     for content in message.content.iter().filter(|content| !is_blank(content)) {
         parts.push(match content {
-            Content::Text { text } => WirePart::Text {
+            Content::Text { text } => GeminiPart::Text {
                 text: spoken_as_user(message.role, text),
                 thought_signature: signature_of(message.extra.get(SIGNATURE)),
             },
-            Content::Opaque(part) => WirePart::AsItCame(part),
+            Content::Opaque(part) => GeminiPart::AsItCame(part),
         });
     }
 }

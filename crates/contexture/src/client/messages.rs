@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::decode::{Decode, call_arguments, provider_error, text};
 use super::error::{ClientError, malformed};
-use super::turns::{Part, Piece, ToolNames, Turn, is_blank, spoken_as_user, turns};
+use super::turns::{MessageTurn, ToolNames, TurnPart, TurnPiece, is_blank, spoken_as_user, turns};
 
 /// The default limit of output tokens: a number that all current models accept.
 const MAX_TOKENS: u64 = 8_192;
@@ -21,35 +21,35 @@ const MAX_TOKENS: u64 = 8_192;
 const NO_BEGINNING: &str = "(The beginning of this conversation is not shown.)";
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct MessagesBody<'a> {
     model: &'a str,
     max_tokens: u64,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Block<'a>>,
+    system: Vec<PromptBlock<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
-    messages: Vec<WireMessage<'a>>,
+    tools: Vec<MessagesTool<'a>>,
+    messages: Vec<MessagesMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct WireMessage<'a> {
+struct MessagesMessage<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<PromptBlock<'a>>,
 }
 
 /// A block, and whether the prompt is cached up to its end.
 #[derive(Serialize)]
-struct Block<'a> {
+struct PromptBlock<'a> {
     #[serde(flatten)]
-    kind: BlockKind<'a>,
+    kind: PromptBlockKind<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Value>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum BlockKind<'a> {
+enum PromptBlockKind<'a> {
     Text {
         text: Cow<'a, str>,
     },
@@ -83,18 +83,18 @@ impl<'a> Input<'a> {
     }
 }
 
-impl<'a> Block<'a> {
-    fn new(kind: BlockKind<'a>) -> Self {
+impl<'a> PromptBlock<'a> {
+    fn new(kind: PromptBlockKind<'a>) -> Self {
         Self { kind, cache_control: None }
     }
 
     fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        Block::new(BlockKind::Text { text: text.into() })
+        PromptBlock::new(PromptBlockKind::Text { text: text.into() })
     }
 
     /// Requests caching up to the end of this block; reasoning blocks cannot carry the mark.
     fn mark(&mut self) -> bool {
-        let may = !matches!(&self.kind, BlockKind::AsItCame(block) if is_thought(block));
+        let may = !matches!(&self.kind, PromptBlockKind::AsItCame(block) if is_thought(block));
         if may {
             self.cache_control = Some(json!({ "type": "ephemeral" }));
         }
@@ -109,23 +109,23 @@ fn is_thought(block: &Value) -> bool {
 /// The body of a request.
 pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) -> impl Serialize + 'a {
     let marks: HashSet<usize> = request.breakpoints.iter().copied().collect();
-    let mut system: Vec<Block<'_>> = Vec::new();
+    let mut system: Vec<PromptBlock<'_>> = Vec::new();
     if !request.instructions.trim().is_empty() {
-        system.push(Block::text(&*request.instructions));
+        system.push(PromptBlock::text(&*request.instructions));
     }
-    let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(WireTool::of).collect();
+    let mut tools: Vec<MessagesTool<'_>> = request.tools.iter().map(MessagesTool::of).collect();
     if marks.contains(&0) {
-        let is_marked = system.last_mut().is_some_and(Block::mark);
+        let is_marked = system.last_mut().is_some_and(PromptBlock::mark);
         if let (false, Some(tool)) = (is_marked, tools.last_mut()) {
             tool.cache_control = Some(json!({ "type": "ephemeral" }));
         }
     }
     let max_tokens = request.max_output_tokens.unwrap_or(MAX_TOKENS);
-    Body { model, max_tokens, stream, system, tools, messages: messages(request, &marks) }
+    MessagesBody { model, max_tokens, stream, system, tools, messages: messages(request, &marks) }
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct MessagesTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -133,71 +133,73 @@ struct WireTool<'a> {
     cache_control: Option<Value>,
 }
 
-impl<'a> WireTool<'a> {
+impl<'a> MessagesTool<'a> {
     fn of(tool: &'a ToolSchema) -> Self {
         let ToolSchema { name, description, parameters, .. } = tool;
         Self { name, description, input_schema: parameters, cache_control: None }
     }
 }
 
-fn messages<'a>(request: &'a ModelRequest, marks: &HashSet<usize>) -> Vec<WireMessage<'a>> {
+fn messages<'a>(request: &'a ModelRequest, marks: &HashSet<usize>) -> Vec<MessagesMessage<'a>> {
     let names = ToolNames::of(request);
     let mut messages = Vec::new();
     for turn in turns(request) {
         let (role, pieces) = match turn {
-            Turn::Model(pieces) => ("assistant", pieces),
-            Turn::Others(pieces) => ("user", pieces),
+            MessageTurn::Model(pieces) => ("assistant", pieces),
+            MessageTurn::Others(pieces) => ("user", pieces),
         };
         let content = blocks(pieces, &names, marks);
         if messages.is_empty() && role == "assistant" {
-            messages.push(WireMessage { role: "user", content: vec![Block::text(NO_BEGINNING)] });
+            messages.push(MessagesMessage { role: "user", content: vec![PromptBlock::text(NO_BEGINNING)] });
         }
         if !content.is_empty() {
-            messages.push(WireMessage { role, content });
+            messages.push(MessagesMessage { role, content });
         }
     }
     messages
 }
 
-fn blocks<'a>(pieces: Vec<Piece<'a>>, names: &ToolNames<'a>, marks: &HashSet<usize>) -> Vec<Block<'a>> {
-    let mut blocks: Vec<Block<'a>> = Vec::new();
-    for Piece { part, items } in pieces {
+fn blocks<'a>(pieces: Vec<TurnPiece<'a>>, names: &ToolNames<'a>, marks: &HashSet<usize>) -> Vec<PromptBlock<'a>> {
+    let mut blocks: Vec<PromptBlock<'a>> = Vec::new();
+    for TurnPiece { part, items } in pieces {
         push_part(&mut blocks, part, names);
         if marks.contains(&items) {
             // The last block that can carry the mark; the cached prefix is then a little shorter.
-            blocks.iter_mut().rev().any(Block::mark);
+            blocks.iter_mut().rev().any(PromptBlock::mark);
         }
     }
     blocks
 }
 
-fn push_part<'a>(blocks: &mut Vec<Block<'a>>, part: Part<'a>, names: &ToolNames<'a>) {
+fn push_part<'a>(blocks: &mut Vec<PromptBlock<'a>>, part: TurnPart<'a>, names: &ToolNames<'a>) {
     match part {
-        Part::Said(message) => push_said(blocks, message),
-        Part::Asked(call) => {
+        TurnPart::Said(message) => push_said(blocks, message),
+        TurnPart::Asked(call) => {
             let (id, name) = (&*call.call_id, names.on_wire(&call.name));
-            blocks.push(Block::new(BlockKind::ToolUse { id, name, input: Input::of(call) }));
+            blocks.push(PromptBlock::new(PromptBlockKind::ToolUse { id, name, input: Input::of(call) }));
         }
-        Part::Returned(output) => {
+        TurnPart::Returned(output) => {
             let is_error = output.outcome.is_error();
-            let kind = BlockKind::ToolResult { tool_use_id: &output.call_id, content: &output.output, is_error };
-            blocks.push(Block::new(kind));
+            let kind = PromptBlockKind::ToolResult { tool_use_id: &output.call_id, content: &output.output, is_error };
+            blocks.push(PromptBlock::new(kind));
         }
         // Reasoning of other providers means nothing to this one.
-        Part::Thought(Reasoning { opaque: Some(block), .. }) if is_thought(block) => {
-            blocks.push(Block::new(BlockKind::AsItCame(block)));
+        TurnPart::Thought(Reasoning { opaque: Some(block), .. }) if is_thought(block) => {
+            blocks.push(PromptBlock::new(PromptBlockKind::AsItCame(block)));
         }
-        Part::Thought(_) => {}
-        Part::Unknown(block) if is_own_kind(block) => blocks.push(Block::new(BlockKind::AsItCame(block))),
-        Part::Unknown(_) => {}
+        TurnPart::Thought(_) => {}
+        TurnPart::Unknown(block) if is_own_kind(block) => {
+            blocks.push(PromptBlock::new(PromptBlockKind::AsItCame(block)))
+        }
+        TurnPart::Unknown(_) => {}
     }
 }
 
-fn push_said<'a>(blocks: &mut Vec<Block<'a>>, message: &'a Message) {
+fn push_said<'a>(blocks: &mut Vec<PromptBlock<'a>>, message: &'a Message) {
     for content in message.content.iter().filter(|content| !is_blank(content)) {
         blocks.push(match content {
-            Content::Text { text } => Block::text(spoken_as_user(message.role, text)),
-            Content::Opaque(part) => Block::new(BlockKind::AsItCame(part)),
+            Content::Text { text } => PromptBlock::text(spoken_as_user(message.role, text)),
+            Content::Opaque(part) => PromptBlock::new(PromptBlockKind::AsItCame(part)),
         });
     }
 }

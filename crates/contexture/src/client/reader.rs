@@ -5,7 +5,7 @@ use contexture_core::model::{Deltas, LlmResponse};
 use serde_json::Value;
 
 use super::chat::{self, ChatDecoder};
-use super::decode::{Bill, Decode, parse};
+use super::decode::{Decode, ReportedUsage, parse};
 use super::error::{ClientError, malformed};
 use super::gemini::{self, GeminiDecoder};
 use super::messages::{self, MessagesDecoder};
@@ -50,7 +50,7 @@ pub(super) fn whole_items(format: Format, response: &Value) -> Result<Vec<Item>,
 pub(super) struct StreamReader {
     decoder: Box<dyn Decode>,
     parser: EventParser,
-    bill: Bill,
+    bill: ReportedUsage,
     is_over: bool,
 }
 
@@ -62,7 +62,7 @@ impl StreamReader {
             Format::Responses => Box::new(ResponsesDecoder::default()),
             Format::Gemini => Box::new(GeminiDecoder::default()),
         };
-        Self { decoder, parser: EventParser::default(), bill: Bill::default(), is_over: false }
+        Self { decoder, parser: EventParser::default(), bill: ReportedUsage::default(), is_over: false }
     }
 
     /// Reads the next bytes.
@@ -86,7 +86,7 @@ impl StreamReader {
 fn take(
     data: Result<&str, BadEvent>,
     decoder: &mut dyn Decode,
-    bill: &mut Bill,
+    bill: &mut ReportedUsage,
     is_over: &mut bool,
     deltas: &Deltas,
 ) -> Result<(), ClientError> {

@@ -15,7 +15,7 @@ use super::turns::{ToolNames, is_blank, spoken};
 /// The body of a request. The provider stores nothing, so reasoning is returned encrypted and sent again. Texts are
 /// borrowed: a history is written once, and not copied before.
 #[derive(Serialize)]
-struct Body<'a> {
+struct ResponsesBody<'a> {
     model: &'a str,
     stream: bool,
     store: bool,
@@ -24,7 +24,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    tools: Vec<ResponsesTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
 }
@@ -43,7 +43,7 @@ enum TaggedItem<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
         role: &'static str,
-        content: Vec<WirePart<'a>>,
+        content: Vec<ResponsesPart<'a>>,
         /// Fields that this format added to the item.
         #[serde(flatten)]
         extra: Option<&'a Extra>,
@@ -65,7 +65,7 @@ enum TaggedItem<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum WirePart<'a> {
+enum ResponsesPart<'a> {
     Text {
         #[serde(rename = "type")]
         kind: &'static str,
@@ -78,20 +78,20 @@ enum WirePart<'a> {
 pub(super) fn body<'a>(request: &'a ModelRequest, model: &'a str, stream: bool) -> impl Serialize + 'a {
     let names = ToolNames::of(request);
     let instructions = if request.instructions.trim().is_empty() { "" } else { &request.instructions };
-    Body {
+    ResponsesBody {
         model,
         stream,
         store: false,
         include: ["reasoning.encrypted_content"],
         input: request.items.iter().filter_map(|item| wire_item(item, &names)).collect(),
         instructions,
-        tools: request.tools.iter().map(WireTool::of).collect(),
+        tools: request.tools.iter().map(ResponsesTool::of).collect(),
         max_output_tokens: request.max_output_tokens,
     }
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'a str,
@@ -100,7 +100,7 @@ struct WireTool<'a> {
     strict: bool,
 }
 
-impl<'a> WireTool<'a> {
+impl<'a> ResponsesTool<'a> {
     fn of(tool: &'a ToolSchema) -> Self {
         let ToolSchema { name, description, parameters, .. } = tool;
         // Unless it says so, the provider applies its strict subset of schemas.
@@ -144,10 +144,10 @@ fn is_own_kind(item: &Value) -> bool {
 fn wire_message(message: &Message) -> Option<TaggedItem<'_>> {
     let kind = if message.role == Role::Assistant { "output_text" } else { "input_text" };
     let parts = message.content.iter().filter(|content| !is_blank(content));
-    let content: Vec<WirePart<'_>> = parts
+    let content: Vec<ResponsesPart<'_>> = parts
         .map(|part| match part {
-            Content::Text { text } => WirePart::Text { kind, text: spoken(message.role, text) },
-            Content::Opaque(part) => WirePart::AsItCame(part),
+            Content::Text { text } => ResponsesPart::Text { kind, text: spoken(message.role, text) },
+            Content::Opaque(part) => ResponsesPart::AsItCame(part),
         })
         .collect();
     let (id, role, extra) = (message.id.as_deref(), message.role.as_str(), own_fields(&message.extra));

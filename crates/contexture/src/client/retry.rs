@@ -17,11 +17,11 @@ pub struct ClientRetry {
 }
 
 /// Is called before a retry.
-type Told = dyn Fn(ClientRetry) + Send + Sync;
+type RetryListener = dyn Fn(ClientRetry) + Send + Sync;
 
 /// Is told of retries.
 #[derive(Clone, Default)]
-pub(super) struct RetryHook(pub(super) Option<Arc<Told>>);
+pub(super) struct RetryHook(pub(super) Option<Arc<RetryListener>>);
 
 impl RetryHook {
     pub(super) fn call(&self, retry: ClientRetry) {
@@ -57,7 +57,7 @@ impl Default for RetryPolicy {
 
 /// What to do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RetryDecision {
     /// Send it again after this time.
     Again(Duration),
     /// The provider asks for a longer wait than is allowed.
@@ -69,15 +69,15 @@ pub(super) enum Verdict {
 impl RetryPolicy {
     /// Decides what to do after `retries` retries, if the provider asks to wait for `asked`. `spread`, from 0 to 1, is
     /// the jitter that keeps many clients from retrying at the same moment.
-    pub(super) fn judge(&self, retries: u32, asked: Option<Duration>, spread: f64) -> Verdict {
+    pub(super) fn judge(&self, retries: u32, asked: Option<Duration>, spread: f64) -> RetryDecision {
         if let Some(asked) = asked.filter(|asked| *asked > self.max_wait) {
-            return Verdict::TooLong(asked);
+            return RetryDecision::TooLong(asked);
         }
         if retries >= self.max_retries {
-            return Verdict::GiveUp;
+            return RetryDecision::GiveUp;
         }
         let own = self.first_wait.saturating_mul(1 << retries.min(16)).min(self.max_wait);
-        Verdict::Again(asked.unwrap_or(own.mul_f64(0.75 + spread.clamp(0.0, 1.0) / 4.0)))
+        RetryDecision::Again(asked.unwrap_or(own.mul_f64(0.75 + spread.clamp(0.0, 1.0) / 4.0)))
     }
 }
 
@@ -102,13 +102,13 @@ mod tests {
     fn waits_double_up_to_a_limit_and_the_provider_is_believed() {
         let policy =
             RetryPolicy { max_retries: 3, first_wait: Duration::from_secs(1), max_wait: Duration::from_secs(3) };
-        assert_eq!(policy.judge(0, None, 1.0), Verdict::Again(Duration::from_secs(1)));
-        assert_eq!(policy.judge(1, None, 1.0), Verdict::Again(Duration::from_secs(2)));
-        assert_eq!(policy.judge(2, None, 1.0), Verdict::Again(Duration::from_secs(3)));
-        assert_eq!(policy.judge(2, None, 0.0), Verdict::Again(Duration::from_millis(2250)));
-        assert_eq!(policy.judge(3, None, 1.0), Verdict::GiveUp);
-        assert_eq!(policy.judge(0, Some(Duration::ZERO), 1.0), Verdict::Again(Duration::ZERO));
-        assert_eq!(policy.judge(0, Some(Duration::from_secs(4)), 1.0), Verdict::TooLong(Duration::from_secs(4)));
+        assert_eq!(policy.judge(0, None, 1.0), RetryDecision::Again(Duration::from_secs(1)));
+        assert_eq!(policy.judge(1, None, 1.0), RetryDecision::Again(Duration::from_secs(2)));
+        assert_eq!(policy.judge(2, None, 1.0), RetryDecision::Again(Duration::from_secs(3)));
+        assert_eq!(policy.judge(2, None, 0.0), RetryDecision::Again(Duration::from_millis(2250)));
+        assert_eq!(policy.judge(3, None, 1.0), RetryDecision::GiveUp);
+        assert_eq!(policy.judge(0, Some(Duration::ZERO), 1.0), RetryDecision::Again(Duration::ZERO));
+        assert_eq!(policy.judge(0, Some(Duration::from_secs(4)), 1.0), RetryDecision::TooLong(Duration::from_secs(4)));
     }
 
     #[test]

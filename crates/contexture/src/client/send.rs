@@ -10,11 +10,11 @@ use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::decode::{Bill, error_message, parse};
+use super::decode::{ReportedUsage, error_message, parse};
 use super::error::{ClientError, malformed};
 use super::key::ApiKey;
 use super::reader::{StreamReader, whole_items};
-use super::retry::{ClientRetry, RetryHook, RetryPolicy, Verdict, asked_wait, is_transient};
+use super::retry::{ClientRetry, RetryDecision, RetryHook, RetryPolicy, asked_wait, is_transient};
 use crate::wire::Format;
 
 /// The largest response that is read.
@@ -26,11 +26,11 @@ const MAX_MESSAGE_BYTES: usize = 600;
 /// Sends requests to one address.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSender>,
 }
 
 #[derive(Clone, Debug)]
-struct Shared {
+struct SharedSender {
     http: reqwest::Client,
     url: Url,
     key: Option<ApiKey>,
@@ -40,15 +40,15 @@ struct Shared {
 }
 
 /// A failed attempt, and how long the provider asks to wait.
-struct Failure {
+struct FailedAttempt {
     error: ClientError,
     may_repeat: bool,
     asked: Option<Duration>,
 }
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for FailedAttempt {
     fn from(error: ClientError) -> Self {
-        Failure { may_repeat: error.is_transient(), error, asked: None }
+        FailedAttempt { may_repeat: error.is_transient(), error, asked: None }
     }
 }
 
@@ -74,12 +74,12 @@ impl Sender {
             .build()
             .map_err(|error| ClientError::Option { option: "tls", problem: error.without_url().to_string() })?;
         let on_retry = RetryHook::default();
-        Ok(Self { shared: Arc::new(Shared { http, url, key, retry, idle_timeout, on_retry }) })
+        Ok(Self { shared: Arc::new(SharedSender { http, url, key, retry, idle_timeout, on_retry }) })
     }
 
     /// Calls a function before each retry.
     pub(super) fn telling(&mut self, hook: RetryHook) {
-        self.shared = Arc::new(Shared { on_retry: hook, ..(*self.shared).clone() });
+        self.shared = Arc::new(SharedSender { on_retry: hook, ..(*self.shared).clone() });
     }
 
     /// The address that it was made for.
@@ -106,7 +106,7 @@ impl Sender {
     }
 
     /// Tries until it succeeds, or must not be tried again.
-    async fn repeated<T, F: Future<Output = Result<T, Failure>>>(
+    async fn repeated<T, F: Future<Output = Result<T, FailedAttempt>>>(
         &self,
         attempt: impl Fn() -> F,
     ) -> Result<T, ClientError> {
@@ -120,7 +120,7 @@ impl Sender {
                 return Err(failure.error);
             }
             match self.shared.retry.judge(retries, failure.asked, spread()) {
-                Verdict::Again(wait) => {
+                RetryDecision::Again(wait) => {
                     self.shared.on_retry.call(ClientRetry {
                         attempt: retries + 1,
                         wait,
@@ -128,8 +128,8 @@ impl Sender {
                     });
                     tokio::time::sleep(wait).await;
                 }
-                Verdict::TooLong(wait) => return Err(failure.error.asking_to_wait(wait)),
-                Verdict::GiveUp => return Err(failure.error),
+                RetryDecision::TooLong(wait) => return Err(failure.error.asking_to_wait(wait)),
+                RetryDecision::GiveUp => return Err(failure.error),
             }
             retries += 1;
         }
@@ -148,15 +148,15 @@ impl ClientError {
     }
 }
 
-impl Shared {
+impl SharedSender {
     /// The response to a body, if its status is no error.
-    async fn accepted(&self, url: Url, body: bytes::Bytes) -> Result<Response, Failure> {
+    async fn accepted(&self, url: Url, body: bytes::Bytes) -> Result<Response, FailedAttempt> {
         let sent = timeout(self.idle_timeout, self.http.post(url).body(body).send()).await;
         let response = sent.map_err(|_| self.timed_out())?.map_err(|error| self.broken(error))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
-    async fn fetch(&self, body: bytes::Bytes) -> Result<Value, Failure> {
+    async fn fetch(&self, body: bytes::Bytes) -> Result<Value, FailedAttempt> {
         let response = self.accepted(self.url.clone(), body).await?;
         let body = self.read_body(response, MAX_RESPONSE_BYTES).await?;
         Ok(parse(&String::from_utf8_lossy(&body))?)
@@ -168,7 +168,7 @@ impl Shared {
         url: Url,
         body: bytes::Bytes,
         deltas: &Deltas,
-    ) -> Result<LlmResponse, Failure> {
+    ) -> Result<LlmResponse, FailedAttempt> {
         let response = self.accepted(url, body).await?;
         let is_stream = response
             .headers()
@@ -182,12 +182,17 @@ impl Shared {
     }
 
     /// Reads a streamed response. Once a part of it was shown, the request is not retried.
-    async fn read_stream(&self, format: Format, response: Response, deltas: &Deltas) -> Result<LlmResponse, Failure> {
+    async fn read_stream(
+        &self,
+        format: Format,
+        response: Response,
+        deltas: &Deltas,
+    ) -> Result<LlmResponse, FailedAttempt> {
         let shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let noted = noting(deltas, shown.clone());
         let read = self.read_events(format, response, &noted).await;
         read.map_err(|error| {
-            let mut failure = Failure::from(match error {
+            let mut failure = FailedAttempt::from(match error {
                 ClientError::Failed { message } => ClientError::Failed { message: self.shown(&message) },
                 other => other,
             });
@@ -231,7 +236,7 @@ impl Shared {
         if deltas.are_watched() {
             show(&items, deltas);
         }
-        let mut bill = Bill::default();
+        let mut bill = ReportedUsage::default();
         bill.take(&response);
         Ok(bill.response(items))
     }
@@ -252,7 +257,7 @@ impl Shared {
     }
 
     /// The error for a response with an error status.
-    async fn refused(&self, response: Response) -> Failure {
+    async fn refused(&self, response: Response) -> FailedAttempt {
         let status = response.status().as_u16();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let asked = asked_wait(header("retry-after-ms").as_deref(), header("retry-after").as_deref());
@@ -261,7 +266,7 @@ impl Shared {
         let message = serde_json::from_str::<Value>(&body).ok().and_then(|report| error_message(&report));
         let message = self.shown(&message.unwrap_or_else(|| body.trim().to_owned()));
         let error = ClientError::Refused { address: self.address(), status, message };
-        Failure { error, may_repeat: is_transient(status), asked }
+        FailedAttempt { error, may_repeat: is_transient(status), asked }
     }
 
     /// A message of the provider, shortened and without the key.

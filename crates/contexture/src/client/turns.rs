@@ -10,21 +10,21 @@ use contexture_core::window::{developer_block, program_text};
 use serde_json::Value;
 
 /// The items of one message in the provider's format.
-pub(super) enum Turn<'a> {
+pub(super) enum MessageTurn<'a> {
     /// Text, reasoning and calls of the model.
-    Model(Vec<Piece<'a>>),
+    Model(Vec<TurnPiece<'a>>),
     /// Tool outputs, then messages to the model.
-    Others(Vec<Piece<'a>>),
+    Others(Vec<TurnPiece<'a>>),
 }
 
 /// An item of a turn, and the number of request items up to and including it.
-pub(super) struct Piece<'a> {
-    pub(super) part: Part<'a>,
+pub(super) struct TurnPiece<'a> {
+    pub(super) part: TurnPart<'a>,
     pub(super) items: usize,
 }
 
 /// The kind of an item in these formats.
-pub(super) enum Part<'a> {
+pub(super) enum TurnPart<'a> {
     Said(&'a Message),
     Thought(&'a Reasoning),
     Asked(&'a FunctionCall),
@@ -34,26 +34,26 @@ pub(super) enum Part<'a> {
 
 /// Groups the items of a request into alternating turns. Tool outputs come first in their turn, because formats require
 /// them right after the call, and layers may have put messages in between.
-pub(super) fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
+pub(super) fn turns(request: &ModelRequest) -> Vec<MessageTurn<'_>> {
+    let mut turns: Vec<MessageTurn<'_>> = Vec::new();
     for (index, item) in request.items.iter().enumerate() {
         let part = match &**item {
-            Item::Message(message) => Part::Said(message),
-            Item::Reasoning(reasoning) => Part::Thought(reasoning),
-            Item::FunctionCall(call) => Part::Asked(call),
-            Item::FunctionCallOutput(output) => Part::Returned(output),
-            Item::Opaque(value) => Part::Unknown(value),
+            Item::Message(message) => TurnPart::Said(message),
+            Item::Reasoning(reasoning) => TurnPart::Thought(reasoning),
+            Item::FunctionCall(call) => TurnPart::Asked(call),
+            Item::FunctionCallOutput(output) => TurnPart::Returned(output),
+            Item::Opaque(value) => TurnPart::Unknown(value),
         };
-        let piece = Piece { part, items: index + 1 };
+        let piece = TurnPiece { part, items: index + 1 };
         match (turns.last_mut(), item.is_of_model()) {
-            (Some(Turn::Model(pieces)), true) | (Some(Turn::Others(pieces)), false) => pieces.push(piece),
-            (_, true) => turns.push(Turn::Model(vec![piece])),
-            (_, false) => turns.push(Turn::Others(vec![piece])),
+            (Some(MessageTurn::Model(pieces)), true) | (Some(MessageTurn::Others(pieces)), false) => pieces.push(piece),
+            (_, true) => turns.push(MessageTurn::Model(vec![piece])),
+            (_, false) => turns.push(MessageTurn::Others(vec![piece])),
         }
     }
     for turn in &mut turns {
-        if let Turn::Others(pieces) = turn {
-            pieces.sort_by_key(|piece| !matches!(piece.part, Part::Returned(_)));
+        if let MessageTurn::Others(pieces) = turn {
+            pieces.sort_by_key(|piece| !matches!(piece.part, TurnPart::Returned(_)));
         }
     }
     turns

@@ -77,7 +77,7 @@ impl Resolver {
         match self {
             #[cfg(target_os = "linux")]
             Resolver::Kernel => kernel::open(base, path, goal, follow_symlinks),
-            Resolver::Walk => Walk::new(base, path)?.open(goal, follow_symlinks),
+            Resolver::Walk => PathWalk::new(base, path)?.open(goal, follow_symlinks),
         }
     }
 }
@@ -107,7 +107,7 @@ mod kernel {
 /// Opens a normalised relative path for reading, following links that stay below the base. Also returns the name of the
 /// file, if a link led to one of another name.
 pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Option<String>), Errno> {
-    let (file, name) = Walk::new(base, path)?.open_named(Goal::Read, true)?;
+    let (file, name) = PathWalk::new(base, path)?.open_named(Goal::Read, true)?;
     let asked = path.rsplit('/').next().unwrap_or_default();
     let name = name.map(|name| name.to_string_lossy().into_owned());
     Ok((file, name.filter(|name| name != asked)))
@@ -118,7 +118,7 @@ pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Optio
 /// Every component is opened relative to the handle of the previous one, and the kernel never follows a link. A link is
 /// read here, and its target replaces the component. `..` returns to the previous handle, so resolution can never go
 /// above the base.
-struct Walk<'a> {
+struct PathWalk<'a> {
     base: BorrowedFd<'a>,
     /// The directories entered so far, below the base.
     entered: Vec<OwnedFd>,
@@ -128,7 +128,7 @@ struct Walk<'a> {
     attempts: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     fn new(base: BorrowedFd<'a>, path: &str) -> Result<Self, Errno> {
         let mut walk = Self { base, entered: Vec::new(), left: Vec::new(), links: 0, attempts: 0 };
         walk.push(path.as_bytes())?;

@@ -60,7 +60,7 @@ impl Root {
         let found = look(directory, name).map_err(to_error)?;
         check(found.as_ref(), path, expected)?;
         let (temporary, file) = make_temporary(directory, name).map_err(to_error)?;
-        let place = Place { directory, name, temporary: &temporary };
+        let place = NewFilePlace { directory, name, temporary: &temporary };
         let written = fill(file, bytes, found.as_ref()).map_err(|error| failed(path, &error));
         let written = written.and_then(|stamp| place.put(path, expected).map(|()| stamp));
         if written.is_err() {
@@ -181,13 +181,13 @@ fn fill(file: OwnedFd, bytes: &[u8], replaced: Option<&Stat>) -> std::io::Result
 }
 
 /// Where a new file is to be.
-struct Place<'a> {
+struct NewFilePlace<'a> {
     directory: BorrowedFd<'a>,
     name: &'a str,
     temporary: &'a str,
 }
 
-impl Place<'_> {
+impl NewFilePlace<'_> {
     /// Puts the new file under its name.
     fn put(&self, path: &str, expected: Expected) -> Result<(), FileError> {
         let to_error = |errno| refused(path, errno);

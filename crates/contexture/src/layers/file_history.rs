@@ -38,9 +38,9 @@ use contexture_core::tokens::{Estimate, TokenCounter};
 use contexture_core::{LayerId, Slot, ThreadId};
 use serde_json::Value;
 
-use self::held::Held;
+use self::held::ThreadFolder;
 pub use self::output::OutputQuery;
-use self::shelf::Shelf;
+use self::shelf::FolderCache;
 use crate::files::dialect::Dialects;
 use crate::files::tracker::FileTracker;
 use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
@@ -58,7 +58,7 @@ pub struct FileHistory {
     is_verbatim: bool,
     has_no_tool: bool,
     has_no_disk: bool,
-    threads: Shelf,
+    threads: FolderCache,
 }
 
 /// The inputs of a window.
@@ -163,11 +163,11 @@ impl FileHistory {
     }
 
     /// Takes the folder of a thread out of the cache and brings it up to date. Other threads do not wait meanwhile.
-    fn take(&self, projecting: &Projecting<'_>) -> Held {
+    fn take(&self, projecting: &Projecting<'_>) -> ThreadFolder {
         let Projecting { thread, history, decisions, budget, cache, counter } = projecting;
         let new_folder = || self.new_folder(*budget, counter.clone());
         let held = self.threads.take(thread).and_then(|found| found.wake(new_folder, history, decisions));
-        let mut held = held.unwrap_or_else(|| Held::rebuild(new_folder(), history, decisions));
+        let mut held = held.unwrap_or_else(|| ThreadFolder::rebuild(new_folder(), history, decisions));
         let folder = held.catch_up(history);
         folder.set_policy(self.policy(*budget));
         if *cache == CacheState::Cold {
@@ -179,7 +179,7 @@ impl FileHistory {
     /// Puts a folder back into the cache. Returns its decisions, and how many of them cannot be read.
     fn put_back(
         &self,
-        mut held: Held,
+        mut held: ThreadFolder,
         thread: &ThreadId,
         history: &History,
         decisions: &[Decision],

@@ -58,9 +58,9 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use options::Settings;
+use options::ValidOptions;
 use score::Scorer;
-use tracker::{Host, Room, Tracker};
+use tracker::{LayerHost, MessageRoom, Tracker};
 
 pub use options::{
     DEFAULT_AGEING_TURNS, DEFAULT_MAX_FILE_SIZE, DEFAULT_READ_CONCURRENCY, FileReferenceOptions, MAX_FILE_SIZE,
@@ -117,7 +117,7 @@ impl FileReference {
     /// # Errors
     /// Names the first invalid option, including a base directory that can't be opened.
     pub fn new(options: FileReferenceOptions) -> Result<Self, SpecError> {
-        let settings = Settings::of(&options)?;
+        let settings = ValidOptions::of(&options)?;
         let files = options.base_dir.map(open_base).transpose()?;
         Ok(Self { id: None, tracker: Arc::new(Tracker::new(settings)), files })
     }
@@ -141,9 +141,9 @@ impl FileReference {
         self.files.as_deref().unwrap_or(&*ctx.fs)
     }
 
-    fn host<'a>(&'a self, ctx: &'a ExecutionContext) -> Host<'a> {
+    fn host<'a>(&'a self, ctx: &'a ExecutionContext) -> LayerHost<'a> {
         let scorer = ctx.call_model.as_ref().map(|caller| caller as &dyn Scorer);
-        Host { fs: self.fs(ctx), scorer, sleep: &sleep }
+        LayerHost { fs: self.fs(ctx), scorer, sleep: &sleep }
     }
 }
 
@@ -176,7 +176,7 @@ impl MemoryLayer for FileReference {
         params: OnItemAppendParams<FileReferences>,
     ) -> HookResult<OnItemAppendResult<FileReferences>> {
         let OnItemAppendParams { items, log, ctx, state, budget, .. } = params;
-        let room = Room { budget, counter: ctx.counter() };
+        let room = MessageRoom { budget, counter: ctx.counter() };
         let taken_in = self.tracker.take_in(self.host(&ctx), &ctx.thread_id, &state, items, &log, room).await;
         ctx.trace.set_attribute("files.tracked", taken_in.state.as_ref().unwrap_or(&state).files().len() as f64);
         ctx.trace.set_attribute("files.changed", taken_in.rerender.is_some());
@@ -186,7 +186,7 @@ impl MemoryLayer for FileReference {
     async fn recall(&self, params: RecallParams<FileReferences>) -> HookResult<RecallResult<FileReferences>> {
         let RecallParams { log, ctx, state, budget, .. } = params;
         let turn = log.user_messages();
-        let room = Room { budget, counter: ctx.counter() };
+        let room = MessageRoom { budget, counter: ctx.counter() };
         let recalled = self.tracker.recall(self.host(&ctx), &ctx.thread_id, &state, turn, room).await;
         let result = match recalled.page.text() {
             Some(text) => {

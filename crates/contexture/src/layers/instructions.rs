@@ -46,8 +46,8 @@ use contexture_core::layer::*;
 use contexture_core::{LayerId, Slot, ThreadId};
 use serde::{Deserialize, Serialize};
 
-use self::read::Shelf;
-use self::render::Section;
+use self::read::InstructionCache;
+use self::render::InstructionSection;
 use crate::arguments::{maybe_paths, normal_path};
 use contexture_text::state_version::StateVersion;
 
@@ -78,7 +78,7 @@ pub struct Instructions {
     directory: String,
     user_files: Option<Arc<dyn FsAdapter>>,
     texts: Vec<(String, String)>,
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<InstructionCache>>,
 }
 
 /// The layer's state.
@@ -146,7 +146,7 @@ impl Instructions {
     }
 
     /// All instructions that apply now, farthest first, and what was not read.
-    async fn collect(&self, fs: &Arc<dyn FsAdapter>, touched: &[&str]) -> (Vec<Section>, Vec<String>) {
+    async fn collect(&self, fs: &Arc<dyn FsAdapter>, touched: &[&str]) -> (Vec<InstructionSection>, Vec<String>) {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut collection = find::Collection::new(&mut shelf, fs.clone(), self.user_files.clone());
         collection.add_user(touched).await;

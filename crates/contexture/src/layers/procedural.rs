@@ -43,7 +43,7 @@ use contexture_core::{LayerId, Slot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::find::{Shelf, Skill};
+use self::find::{Skill, SkillCache};
 use contexture_text::block::added_text;
 use contexture_text::one_line::one_line;
 use contexture_text::state_version::StateVersion;
@@ -76,7 +76,7 @@ pub struct Procedural {
     /// `None`: the layer's own.
     id: Option<LayerId>,
     user_files: Option<Arc<dyn FsAdapter>>,
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<SkillCache>>,
 }
 
 /// The layer's state.
@@ -282,7 +282,7 @@ impl MemoryLayer for Procedural {
         if skills.is_empty() && opened.is_empty() && left_out == 0 {
             return Ok(RecallResult::nothing());
         }
-        let listed = render::Listed { skills: &skills, left_out };
+        let listed = render::SkillList { skills: &skills, left_out };
         let block = render::block(params.ctx.counter(), &self.id(), &listed, &opened, params.budget);
         Ok(block.into())
     }

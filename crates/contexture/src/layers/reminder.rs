@@ -80,13 +80,13 @@ const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 200 };
 pub struct Reminder {
     /// `None`: the layer's own.
     id: Option<LayerId>,
-    rules: Vec<Rule>,
+    rules: Vec<ReminderRule>,
     pause: Duration,
     offset_minutes: i32,
 }
 
 #[derive(Clone)]
-struct Rule {
+struct ReminderRule {
     name: String,
     when: When,
     done_by: Vec<String>,
@@ -124,19 +124,19 @@ pub struct ReminderState {
     active_s: Option<u64>,
     /// How long the pause before this turn was.
     pause_s: u64,
-    marks: BTreeMap<String, Mark>,
+    marks: BTreeMap<String, ReminderTimes>,
     own: Revised<OwnReminder>,
 }
 
 /// When a reminder last fired, and when its action was last done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    fired: Option<At>,
-    done: Option<At>,
+struct ReminderTimes {
+    fired: Option<ReminderTime>,
+    done: Option<ReminderTime>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-struct At {
+struct ReminderTime {
     turn: u64,
     time_s: u64,
 }
@@ -154,7 +154,7 @@ pub struct OwnReminder {
     pub minutes: Option<u64>,
     /// Whether it fires again and again.
     pub repeat: bool,
-    set: At,
+    set: ReminderTime,
 }
 
 /// What `reminder/set` is given.
@@ -283,13 +283,13 @@ impl Reminder {
     }
 
     fn with(mut self, name: String, when: When) -> Self {
-        self.rules.push(Rule { name, when, done_by: Vec::new() });
+        self.rules.push(ReminderRule { name, when, done_by: Vec::new() });
         self
     }
 
     /// The reminders that are due, by name.
     fn due(&self, state: &ReminderState, moment: &Moment<'_>) -> BTreeMap<String, String> {
-        let at = At { turn: moment.turn, time_s: moment.now.as_secs() };
+        let at = ReminderTime { turn: moment.turn, time_s: moment.now.as_secs() };
         let mut due = BTreeMap::new();
         for rule in &self.rules {
             if let Some(text) = state.due(rule, at, moment) {
@@ -323,14 +323,14 @@ impl Reminder {
     }
 }
 
-impl Mark {
+impl ReminderTimes {
     /// Whether the action was done recently.
-    fn is_quiet(&self, at: At) -> bool {
+    fn is_quiet(&self, at: ReminderTime) -> bool {
         self.done.is_some_and(|done| at.turn < done.turn + QUIET_TURNS)
     }
 
     /// Whether this many turns or seconds have passed since it fired, was done or was set, or it fired in this turn.
-    fn is_due(&self, at: At, turns: Option<u64>, seconds: Option<u64>, set: At) -> bool {
+    fn is_due(&self, at: ReminderTime, turns: Option<u64>, seconds: Option<u64>, set: ReminderTime) -> bool {
         if self.fired.is_some_and(|fired| fired.turn == at.turn) {
             return true;
         }
@@ -342,18 +342,19 @@ impl Mark {
 }
 
 impl ReminderState {
-    fn mark(&self, name: &str) -> Mark {
+    fn mark(&self, name: &str) -> ReminderTimes {
         self.marks.get(name).copied().unwrap_or_default()
     }
 
     /// The text of a rule, if it fires now.
-    fn due(&self, rule: &Rule, at: At, moment: &Moment<'_>) -> Option<String> {
+    fn due(&self, rule: &ReminderRule, at: ReminderTime, moment: &Moment<'_>) -> Option<String> {
         let mark = self.mark(&rule.name);
         if mark.is_quiet(at) {
             return None;
         }
         // Time counts from the start of the conversation.
-        let start = At { turn: 0, time_s: self.marks.get("").and_then(|mark| mark.fired).unwrap_or(at).time_s };
+        let start =
+            ReminderTime { turn: 0, time_s: self.marks.get("").and_then(|mark| mark.fired).unwrap_or(at).time_s };
         match &rule.when {
             When::Turns(turns, text) => mark.is_due(at, Some(*turns), None, start).then(|| text.clone()),
             When::Elapsed(time, text) => mark.is_due(at, None, Some(time.as_secs()), start).then(|| text.clone()),
@@ -370,8 +371,10 @@ impl ReminderState {
         self.pause_s = self.active_s.map_or(0, |active_s| now_s.saturating_sub(active_s));
         self.turn += 1;
         // The mark without a name is the start of the conversation.
-        self.marks.entry(String::new()).or_insert(Mark { fired: Some(At { turn: 0, time_s: now_s }), done: None });
-        let fired_before = |mark: Mark| mark.fired.is_some_and(|fired| fired.turn < self.turn);
+        self.marks
+            .entry(String::new())
+            .or_insert(ReminderTimes { fired: Some(ReminderTime { turn: 0, time_s: now_s }), done: None });
+        let fired_before = |mark: ReminderTimes| mark.fired.is_some_and(|fired| fired.turn < self.turn);
         let over = self.own.iter().filter(|(name, own)| !own.repeat && fired_before(self.mark(name)));
         let over: Vec<String> = over.map(|(name, _)| name.to_owned()).collect();
         for name in over {
@@ -381,7 +384,7 @@ impl ReminderState {
     }
 
     fn note_done(&mut self, name: &str, now_s: u64) {
-        let at = At { turn: self.turn, time_s: now_s };
+        let at = ReminderTime { turn: self.turn, time_s: now_s };
         self.marks.entry(name.to_owned()).or_default().done = Some(at);
     }
 }
@@ -410,7 +413,7 @@ fn check(input: &SetReminder, state: &ReminderState) -> Result<(), String> {
 fn set(input: SetReminder, state: &ReminderState, now_s: u64) -> Result<ReminderState, String> {
     check(&input, state)?;
     let mut state = state.clone();
-    let set = At { turn: state.turn, time_s: now_s };
+    let set = ReminderTime { turn: state.turn, time_s: now_s };
     let SetReminder { name, text, turns, minutes, repeat } = input;
     state.marks.remove(&name);
     state.own.set(&name, OwnReminder { text: flat(&text), turns, minutes, repeat, set });
@@ -509,7 +512,7 @@ impl MemoryLayer for Reminder {
             format!("{}{rest}", lines[..shown].join("\n"))
         });
         let mut new = (**state).clone();
-        let at = At { turn: state.turn, time_s: now.as_secs() };
+        let at = ReminderTime { turn: state.turn, time_s: now.as_secs() };
         for name in due.into_keys() {
             new.marks.entry(name).or_default().fired = Some(at);
         }
@@ -529,8 +532,9 @@ impl MemoryLayer for Reminder {
         merged.own = ours.own.merged(&theirs.own);
         for (name, mark) in &theirs.marks {
             let own = merged.marks.entry(name.clone()).or_default();
-            let newest = |ours: Option<At>, theirs: Option<At>| if theirs > ours { theirs } else { ours };
-            *own = Mark { fired: newest(own.fired, mark.fired), done: newest(own.done, mark.done) };
+            let newest =
+                |ours: Option<ReminderTime>, theirs: Option<ReminderTime>| if theirs > ours { theirs } else { ours };
+            *own = ReminderTimes { fired: newest(own.fired, mark.fired), done: newest(own.done, mark.done) };
         }
         Some(merged)
     }

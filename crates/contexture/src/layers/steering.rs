@@ -72,7 +72,7 @@ use self::command::Likeness;
 pub use self::judge::Judge;
 use self::late::Late;
 pub use self::pattern::{Pattern, RuleAction};
-use self::sources::Sources;
+use self::sources::SourceFiles;
 use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
 use contexture_text::state_version::StateVersion;
@@ -131,9 +131,9 @@ pub struct LedgerEntry {
 }
 
 /// The patterns that apply to a call, or may.
-struct Found<'a>(Vec<(&'a Pattern, Likeness)>);
+struct MatchingPatterns<'a>(Vec<(&'a Pattern, Likeness)>);
 
-impl<'a> Found<'a> {
+impl<'a> MatchingPatterns<'a> {
     /// Whether a pattern allows the command by its name: that settles what a file of it may say.
     fn is_allowed_by_name(&self) -> bool {
         self.0.iter().any(|(pattern, _)| pattern.allows_by_name())
@@ -153,12 +153,12 @@ impl<'a> Found<'a> {
 }
 
 /// The verdict of a rule.
-pub(crate) struct Verdict {
+pub(crate) struct RuleVerdict {
     rule: String,
     decision: SteeringDecision,
 }
 
-impl Verdict {
+impl RuleVerdict {
     fn new(rule: &str, decision: SteeringDecision) -> Self {
         Self { rule: rule.to_owned(), decision: bounded(decision) }
     }
@@ -174,9 +174,9 @@ fn bounded(decision: SteeringDecision) -> SteeringDecision {
 }
 
 /// Combines several decisions: the first denial, or all guidance.
-fn united(verdicts: &[Verdict]) -> SteeringDecision {
+fn united(verdicts: &[RuleVerdict]) -> SteeringDecision {
     let mut guidance = Vec::new();
-    for Verdict { rule, decision } in verdicts {
+    for RuleVerdict { rule, decision } in verdicts {
         match decision {
             SteeringDecision::Deny { reason } => return SteeringDecision::deny(format!("rule `{rule}`: {reason}")),
             SteeringDecision::Guide { guidance: advice } if !advice.trim().is_empty() => guidance.push(advice.as_str()),
@@ -271,12 +271,12 @@ impl Steering {
     }
 
     /// The patterns that apply to a call, or may. Reads the files that its commands run.
-    async fn found(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> Found<'_> {
+    async fn found(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> MatchingPatterns<'_> {
         let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
-        let mut sources = Sources::new(fs.base_names());
+        let mut sources = SourceFiles::new(fs.base_names());
         loop {
             let all = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, &sources)));
-            let found = Found(all.filter(|(_, likeness)| *likeness != Likeness::No).collect());
+            let found = MatchingPatterns(all.filter(|(_, likeness)| *likeness != Likeness::No).collect());
             if !sources.read(fs).await {
                 return found;
             }
@@ -284,11 +284,11 @@ impl Steering {
     }
 
     /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
-    async fn verdicts_on_call(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> (Vec<Verdict>, bool) {
+    async fn verdicts_on_call(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> (Vec<RuleVerdict>, bool) {
         let found = self.found(name, call, fs).await;
         let is_allowed = found.0.iter().any(|(pattern, _)| pattern.action == RuleAction::Allow);
-        let own = self.call_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(name, call)));
-        let mut verdicts: Vec<Verdict> = own.collect();
+        let own = self.call_rules.iter().map(|(rule, judge)| RuleVerdict::new(rule, judge(name, call)));
+        let mut verdicts: Vec<RuleVerdict> = own.collect();
         let is_asked = self.asks_about.as_ref().is_some_and(|asks| asks(name));
         for (pattern, likeness) in &found.0 {
             let decision = match (pattern.action, likeness) {
@@ -299,29 +299,29 @@ impl Steering {
                 (_, _) if is_asked => continue,
                 (_, likeness) => pattern.decision_in_doubt(*likeness),
             };
-            verdicts.push(Verdict::new(&pattern.name, decision));
+            verdicts.push(RuleVerdict::new(&pattern.name, decision));
         }
         if self.denies_by_default && !is_allowed {
-            verdicts.push(Verdict::new("default", SteeringDecision::deny("no rule allows this call")));
+            verdicts.push(RuleVerdict::new("default", SteeringDecision::deny("no rule allows this call")));
         }
         (verdicts, is_allowed)
     }
 
-    async fn judge_call(&self, name: &str, call: &FunctionCall, ctx: &ExecutionContext) -> Vec<Verdict> {
+    async fn judge_call(&self, name: &str, call: &FunctionCall, ctx: &ExecutionContext) -> Vec<RuleVerdict> {
         let mut verdicts = Vec::new();
         for judge in self.judges.iter().filter(|judge| judge.is_for_call(name)) {
             let subject = format!("The tool call `{name}` with these arguments:\n{}", call.arguments);
-            verdicts.push(Verdict::new(&judge.name, judge.ask(ctx, &subject).await));
+            verdicts.push(RuleVerdict::new(&judge.name, judge.ask(ctx, &subject).await));
         }
         verdicts
     }
 
     /// The verdicts of predicates and judges about a response. Starts background judges.
-    async fn judge_response(&self, params: &AfterModelCallParams<SteeringState>) -> Vec<Verdict> {
+    async fn judge_response(&self, params: &AfterModelCallParams<SteeringState>) -> Vec<RuleVerdict> {
         let response = &params.response;
-        let own = self.response_rules.iter().map(|(rule, judge)| Verdict::new(rule, judge(response)));
-        let mut verdicts: Vec<Verdict> = own.collect();
-        let is_denied = |verdict: &Verdict| matches!(verdict.decision, SteeringDecision::Deny { .. });
+        let own = self.response_rules.iter().map(|(rule, judge)| RuleVerdict::new(rule, judge(response)));
+        let mut verdicts: Vec<RuleVerdict> = own.collect();
+        let is_denied = |verdict: &RuleVerdict| matches!(verdict.decision, SteeringDecision::Deny { .. });
         // Without a model, only the rules in the layer's block apply to responses.
         if verdicts.iter().any(is_denied) || params.ctx.call_model.is_none() {
             return verdicts;
@@ -330,7 +330,7 @@ impl Steering {
         for judge in self.judges.iter().filter(|judge| judge.is_for_responses()) {
             match judge.is_late() {
                 true => self.late.begin(judge.clone(), params.ctx.clone(), subject.clone()),
-                false => verdicts.push(Verdict::new(&judge.name, judge.ask(&params.ctx, &subject).await)),
+                false => verdicts.push(RuleVerdict::new(&judge.name, judge.ask(&params.ctx, &subject).await)),
             }
         }
         verdicts
@@ -346,10 +346,14 @@ impl Steering {
 }
 
 impl SteeringState {
-    fn add(&mut self, step: u64, what: &str, verdicts: Vec<Verdict>) {
+    fn add(&mut self, step: u64, what: &str, verdicts: Vec<RuleVerdict>) {
         let told = verdicts.into_iter().filter(|verdict| verdict.decision != SteeringDecision::Allow);
-        let entries =
-            told.map(|Verdict { rule, decision }| LedgerEntry { step, what: what.to_owned(), rule, verdict: decision });
+        let entries = told.map(|RuleVerdict { rule, decision }| LedgerEntry {
+            step,
+            what: what.to_owned(),
+            rule,
+            verdict: decision,
+        });
         self.ledger.extend(entries);
         while self.ledger.len() > MAX_LEDGER {
             self.ledger.pop_front();
@@ -390,7 +394,7 @@ impl MemoryLayer for Steering {
         let Some(newest) = late.last().map(|(number, _)| *number) else { return Ok(OnItemAppendResult::items(items)) };
         let mut state = (*params.state).clone();
         state.delivered = newest;
-        let verdicts: Vec<Verdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
+        let verdicts: Vec<RuleVerdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
         let told = match united(&verdicts) {
             SteeringDecision::Allow => None,
             SteeringDecision::Deny { reason } => Some(format!("Your response before was not in order. {reason}")),
@@ -425,7 +429,7 @@ impl MemoryLayer for Steering {
         let late = self.late.after(&ctx.execution_id, state.delivered);
         if let Some((newest, _)) = late.last() {
             state.delivered = *newest;
-            let verdicts: Vec<Verdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
+            let verdicts: Vec<RuleVerdict> = late.into_iter().map(|(_, verdict)| verdict).collect();
             let decision = united(&verdicts);
             state.add(ctx.step_number, "response, late", verdicts);
             if decision != SteeringDecision::Allow {

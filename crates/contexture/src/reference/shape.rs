@@ -16,8 +16,8 @@ pub(super) fn file_path<'t>(text: &'t str, is_file_name: &impl Fn(&str) -> bool)
         let name_at = path.rfind('/').map_or(0, |slash| slash + 1);
         let name = &path[name_at..];
         match judge(name, is_file_name) {
-            Judgement::Cut(length) => path = &path[..name_at + length],
-            Judgement::File if !(name_at == 0 && is_version(name)) => return Some(path),
+            LastComponent::Cut(length) => path = &path[..name_at + length],
+            LastComponent::File if !(name_at == 0 && is_version(name)) => return Some(path),
             _ => return is_system_path(path).then_some(path),
         }
     }
@@ -56,37 +56,37 @@ fn is_letter_or_digit(c: char) -> bool {
 }
 
 /// What the last component of a path is.
-enum Judgement {
+enum LastComponent {
     File,
     NoFile,
     /// Only this many bytes of it can be part of a file name; look again.
     Cut(usize),
 }
 
-fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> Judgement {
+fn judge(name: &str, is_file_name: &impl Fn(&str) -> bool) -> LastComponent {
     if is_file_name(name) {
-        return Judgement::File;
+        return LastComponent::File;
     }
     let Some(dot) = last_dot(name) else {
         // `#Makefile()` is a Makefile followed by something else.
         return match name.find(['(', '[']) {
-            Some(bracket) if bracket > 0 && name.ends_with([')', ']']) => Judgement::Cut(bracket),
-            _ => Judgement::NoFile,
+            Some(bracket) if bracket > 0 && name.ends_with([')', ']']) => LastComponent::Cut(bracket),
+            _ => LastComponent::NoFile,
         };
     };
     let extension = &name[dot + 1..];
     if let Some(bracket) = extension.find(['(', '[']) {
-        return Judgement::Cut(dot + 1 + bracket);
+        return LastComponent::Cut(dot + 1 + bracket);
     }
     // In scripts without spaces, text continues right after an extension: `#a.mdを見て`.
     if extension.starts_with(|c: char| c.is_ascii())
         && let Some(foreign) = extension.find(|c: char| !c.is_ascii())
     {
-        return Judgement::Cut(dot + 1 + foreign);
+        return LastComponent::Cut(dot + 1 + foreign);
     }
     match extension.contains(char::is_alphabetic) {
-        true => Judgement::File,
-        false => Judgement::NoFile,
+        true => LastComponent::File,
+        false => LastComponent::NoFile,
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Shield {
 impl Shield {
     /// Finds the shielded places of a text.
     pub(super) fn over(text: &str) -> Self {
-        let mut blocks = Blocks::default();
+        let mut blocks = MarkdownBlocks::default();
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             blocks.take_line(line, at..at + line.len());
@@ -54,24 +54,24 @@ fn merge(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 /// Sorts lines into code and paragraphs.
 #[derive(Default)]
-struct Blocks {
+struct MarkdownBlocks {
     code: Vec<Range<usize>>,
     paragraphs: Vec<Range<usize>>,
     paragraph: Option<Range<usize>>,
-    fence: Option<Fence>,
+    fence: Option<CodeFence>,
     /// Whether the previous line belongs to a paragraph, so that indentation has no meaning.
     mid_paragraph: bool,
     /// Whether the line is in a list, where indentation means that it belongs to an item, not that it is code.
     in_list: bool,
 }
 
-struct Fence {
+struct CodeFence {
     mark: u8,
     length: usize,
     quotes: usize,
 }
 
-impl Blocks {
+impl MarkdownBlocks {
     fn take_line(&mut self, line: &str, range: Range<usize>) {
         let (quotes, content) = strip_quotes(line);
         if let Some(fence) = &self.fence {
@@ -91,7 +91,7 @@ impl Blocks {
             return;
         }
         let (is_item, content_of_item) = strip_list_marker(content);
-        if let Some(fence) = Fence::opened_by(content_of_item, quotes) {
+        if let Some(fence) = CodeFence::opened_by(content_of_item, quotes) {
             self.end_paragraph();
             self.fence = Some(fence);
             self.mid_paragraph = false;
@@ -116,13 +116,13 @@ impl Blocks {
     }
 }
 
-impl Fence {
-    fn opened_by(content: &str, quotes: usize) -> Option<Fence> {
+impl CodeFence {
+    fn opened_by(content: &str, quotes: usize) -> Option<CodeFence> {
         let content = content.trim_start();
         let mark = *content.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
         let length = run_length(content.as_bytes(), mark);
         let is_span = mark == b'`' && content[length..].contains('`');
-        (length >= 3 && !is_span).then_some(Fence { mark, length, quotes })
+        (length >= 3 && !is_span).then_some(CodeFence { mark, length, quotes })
     }
 
     fn is_closed_by(&self, content: &str) -> bool {

@@ -19,7 +19,7 @@ const MAX_PLACES: usize = 8;
 pub struct EditFile(Workspace);
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct EditFileArguments {
     /// The file, relative to the working directory.
     path: String,
     /// The text to replace, exactly as the file has it, without line numbers.
@@ -47,11 +47,11 @@ impl Tool for EditFile {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<EditFileArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { path, old_string, new_string, replace_all } = parse(arguments)?;
+        let EditFileArguments { path, old_string, new_string, replace_all } = parse(arguments)?;
         let path = self.0.relative(&path).map_err(hinted)?;
         let file = self.0.look(&path).await.map_err(hinted)?;
         let replaced = replace(&file.text, &old_string, &new_string, replace_all.unwrap_or(false));

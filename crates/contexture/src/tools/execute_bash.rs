@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::approve::ToolAction;
 use super::arguments::{parse, schema_of};
-use super::output::Output;
+use super::output::BoundedOutput;
 use super::workspace::Workspace;
 
 /// The default timeout of a command.
@@ -39,11 +39,11 @@ pub struct ExecuteBash {
 }
 
 /// Is called with what a command prints.
-type Heard = dyn Fn(&[u8]) + Send + Sync;
+type OutputListener = dyn Fn(&[u8]) + Send + Sync;
 
 /// Is told what a command prints.
 #[derive(Clone, Default)]
-struct Watch(Option<Arc<Heard>>);
+struct Watch(Option<Arc<OutputListener>>);
 
 impl Watch {
     fn printed(&self, bytes: &[u8]) {
@@ -60,7 +60,7 @@ impl fmt::Debug for Watch {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct ExecuteBashArguments {
     /// The command line.
     command: String,
     /// After how many seconds it is killed; 120 if left out, at most 1800.
@@ -90,11 +90,11 @@ impl Tool for ExecuteBash {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<ExecuteBashArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { command, timeout_seconds } = parse(arguments)?;
+        let ExecuteBashArguments { command, timeout_seconds } = parse(arguments)?;
         self.workspace.ask(ToolAction::Run { command: &command }).await?;
         let seconds = timeout_seconds.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS);
         run(&command, self, Duration::from_secs(seconds)).await
@@ -118,10 +118,10 @@ async fn run(command: &str, tool: &ExecuteBash, limit: Duration) -> Result<Strin
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("bash could not be started: {error}"))?;
-    let mut group = Group::of(&child);
+    let mut group = ProcessGroup::of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let deadline = Instant::now() + limit;
-    let mut output = Output::default();
+    let mut output = BoundedOutput::default();
     let heard = |bytes: &[u8]| {
         tool.watch.printed(bytes);
         output.push(bytes);
@@ -208,9 +208,9 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
 }
 
 /// The process group of a command, which is killed if it is dropped before the command has ended.
-struct Group(Option<rustix::process::Pid>);
+struct ProcessGroup(Option<rustix::process::Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(rustix::process::Pid::from_raw))
@@ -228,7 +228,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }

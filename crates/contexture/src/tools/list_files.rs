@@ -27,7 +27,7 @@ const MAX_WALKED: usize = 1_000_000;
 pub struct ListFiles(Workspace);
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct ListFilesArguments {
     /// Only files beneath this directory, relative to the working directory.
     path: Option<String>,
     /// Only files whose path matches this glob, such as `*.rs` or `src/**/*.ts`.
@@ -51,12 +51,12 @@ impl Tool for ListFiles {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<ListFilesArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { path, glob } = parse(arguments)?;
-        let walk = Walk::new(&self.0, path.as_deref(), glob.as_deref())?;
+        let ListFilesArguments { path, glob } = parse(arguments)?;
+        let walk = DirectoryWalk::new(&self.0, path.as_deref(), glob.as_deref())?;
         let mut found = tokio::task::spawn_blocking(move || walk.collect(MAX_FILES + 1)).await??;
         if found.is_empty() {
             return Ok("(no files)".to_owned());
@@ -81,13 +81,13 @@ impl Tool for ListFiles {
 }
 
 /// A walk over the files below a directory, ordered by name.
-pub(super) struct Walk {
+pub(super) struct DirectoryWalk {
     walk: ignore::Walk,
     base: std::path::PathBuf,
     hidden: Arc<[String]>,
 }
 
-impl Walk {
+impl DirectoryWalk {
     /// Files below a directory that match a glob. `.gitignore` applies inside and outside of a repository; hidden files
     /// are included, except `.git`.
     pub(super) fn new(workspace: &Workspace, path: Option<&str>, glob: Option<&str>) -> Result<Self, BoxError> {
@@ -118,7 +118,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for DirectoryWalk {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {

@@ -25,7 +25,7 @@ use tokio::process::Command;
 
 pub use self::asking::{McpField, McpFieldKind, McpHost, McpProgress, McpQuestion, McpReply};
 use self::asking::{NoHost, ask};
-use self::connection::{Connection, Kind};
+use self::connection::{Connection, McpRequestKind};
 pub use self::error::McpError;
 use self::hello::{begin, handshake};
 #[cfg(feature = "client")]
@@ -202,7 +202,7 @@ async fn list_tools(connection: &Arc<Connection>) -> Result<Vec<Offered>, McpErr
     let (mut tools, mut cursor, mut bytes) = (Vec::new(), None::<String>, 0);
     for _ in 0..MAX_PAGES {
         let parameters = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-        let page = connection.request(Kind::Query, "tools/list", parameters, LIST).await?;
+        let page = connection.request(McpRequestKind::Query, "tools/list", parameters, LIST).await?;
         for tool in page["tools"].as_array().into_iter().flatten() {
             let Some(name) = tool["name"].as_str() else { continue };
             bytes += tool.to_string().len();
@@ -267,7 +267,8 @@ impl McpTool {
         let asks = |reason: String| McpError::Asks { server: self.connection.server.clone(), reason };
         let mut parameters = json!({ "name": self.offered.name, "arguments": arguments });
         for round in 0..=MAX_ROUNDS {
-            let mut result = self.connection.request(Kind::Call, "tools/call", parameters.clone(), CALL).await?;
+            let mut result =
+                self.connection.request(McpRequestKind::Call, "tools/call", parameters.clone(), CALL).await?;
             match result["resultType"].as_str() {
                 None | Some("complete") => return Ok(result),
                 Some("input_required") => {}

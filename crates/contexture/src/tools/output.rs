@@ -6,13 +6,13 @@ const TAIL_BYTES: usize = 12 * 1024;
 
 /// Keeps the beginning and the end of a command's output, however long it is.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct BoundedOutput {
     head: Vec<u8>,
     tail: Vec<u8>,
     dropped: usize,
 }
 
-impl Output {
+impl BoundedOutput {
     /// Adds output.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = HEAD_BYTES - self.head.len();
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn beginning_and_end_are_kept() {
-        let mut output = Output::default();
+        let mut output = BoundedOutput::default();
         output.push(b"first\n");
         for number in 0..100_000 {
             output.push(format!("{number}\n").as_bytes());
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn short_output_is_whole() {
-        let mut output = Output::default();
+        let mut output = BoundedOutput::default();
         output.push(&b"x".repeat(HEAD_BYTES + TAIL_BYTES));
         assert_eq!(output.into_text().len(), HEAD_BYTES + TAIL_BYTES);
     }

@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 64 * 1024;
 pub struct ReadFile(Workspace);
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct ReadFileArguments {
     /// The file, relative to the working directory.
     path: String,
     /// The first line to show; 1 if left out.
@@ -46,11 +46,11 @@ impl Tool for ReadFile {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<ReadFileArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { path, offset, limit } = parse(arguments)?;
+        let ReadFileArguments { path, offset, limit } = parse(arguments)?;
         let path = self.0.relative(&path).map_err(hinted)?;
         let file = self.0.read(&path).await.map_err(hinted)?;
         numbered(&file.text, offset.unwrap_or(1).max(1), limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES))

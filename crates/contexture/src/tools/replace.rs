@@ -15,7 +15,7 @@ pub(super) enum ReplaceError {
 
 /// A text in which a piece was replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedText {
     pub(super) text: String,
     /// The lines at which the new pieces begin, in the new text.
     pub(super) lines: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Replaced {
 
 /// Replaces `old` in `text`, where it must occur once, or every occurrence if `all`. If all lines of the text end in
 /// `\r\n`, line feeds in `old` and `new` match those.
-pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, ReplaceError> {
+pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<ReplacedText, ReplaceError> {
     if old.is_empty() {
         return Err(ReplaceError::Empty);
     }
@@ -50,7 +50,7 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Rep
         end = at + old.len();
     }
     result.push_str(&text[end..]);
-    Ok(Replaced { text: result, lines })
+    Ok(ReplacedText { text: result, lines })
 }
 
 /// Every position at which a piece begins, including overlapping ones.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments::{parse, schema_of};
-use super::list_files::Walk;
+use super::list_files::DirectoryWalk;
 use super::workspace::Workspace;
 
 /// Most matches that one call shows.
@@ -25,7 +25,7 @@ const MAX_PATTERN_BYTES: usize = 4 << 20;
 pub struct SearchFiles(Workspace);
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct SearchFilesArguments {
     /// A regular expression, matched against single lines.
     pattern: String,
     /// Only files beneath this directory, relative to the working directory, or only this file.
@@ -53,17 +53,17 @@ impl Tool for SearchFiles {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<SearchFilesArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { pattern, path, glob, ignore_case } = parse(arguments)?;
+        let SearchFilesArguments { pattern, path, glob, ignore_case } = parse(arguments)?;
         let pattern = RegexBuilder::new(&pattern)
             .case_insensitive(ignore_case.unwrap_or(false))
             .size_limit(MAX_PATTERN_BYTES)
             .build()
             .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
-        let mut walk = Walk::new(&self.0, path.as_deref(), glob.as_deref())?;
+        let mut walk = DirectoryWalk::new(&self.0, path.as_deref(), glob.as_deref())?;
         let (mut hits, mut shown) = (0, String::new());
         loop {
             // The walk blocks on the disk; files are then read by handle, below the directory.

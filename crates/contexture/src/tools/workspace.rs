@@ -24,7 +24,7 @@ const MAX_CHANGES: usize = 1_000;
 /// The working directory of tools; cheap to clone. Clones share what the agent has read.
 #[derive(Clone)]
 pub struct Workspace {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWorkspace>,
     approve: Arc<dyn Approve>,
     /// Whose texts count in place of those on the disk.
     open_files: Option<Arc<dyn OpenFiles>>,
@@ -34,7 +34,7 @@ pub struct Workspace {
     hidden: Arc<[String]>,
 }
 
-struct Shared {
+struct SharedWorkspace {
     files: LocalFs,
     directory: PathBuf,
     /// The digest of each file's text as the agent last read or wrote it.
@@ -61,7 +61,7 @@ impl Workspace {
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, FileError> {
         let files = LocalFs::open(&directory)?;
         let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
-        let shared = Shared { files, directory, known: Mutex::default(), changes: Mutex::default() };
+        let shared = SharedWorkspace { files, directory, known: Mutex::default(), changes: Mutex::default() };
         let environment = Arc::new(ProgramEnvironment::of_process());
         let (approve, hidden) = (Arc::new(NoCommands), Arc::default());
         Ok(Self { shared: Arc::new(shared), approve, open_files: None, environment, hidden })

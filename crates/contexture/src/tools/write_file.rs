@@ -16,7 +16,7 @@ use super::workspace::{Workspace, hinted};
 pub struct WriteFile(Workspace);
 
 #[derive(Deserialize, JsonSchema)]
-struct Arguments {
+struct WriteFileArguments {
     /// The file, relative to the working directory.
     path: String,
     /// The whole text of the file.
@@ -40,11 +40,11 @@ impl Tool for WriteFile {
     }
 
     fn parameters(&self) -> Value {
-        schema_of::<Arguments>()
+        schema_of::<WriteFileArguments>()
     }
 
     async fn call(&self, arguments: Value, _: ToolContext<'_>) -> Result<String, BoxError> {
-        let Arguments { path, content } = parse(arguments)?;
+        let WriteFileArguments { path, content } = parse(arguments)?;
         let path = self.0.relative(&path).map_err(hinted)?;
         let before = match self.0.look(&path).await {
             Ok(file) => Some(file),

@@ -12,11 +12,11 @@ use crate::chat::happening::one_line;
 
 /// The editor at the other end. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Editor(Rc<RefCell<Asked>>);
+pub(super) struct AcpEditor(Rc<RefCell<EditorRequests>>);
 
 /// The requests that the editor has not replied to.
 #[derive(Default)]
-struct Asked {
+struct EditorRequests {
     last_id: u64,
     open: HashMap<u64, oneshot::Sender<EditorReply>>,
 }
@@ -24,7 +24,7 @@ struct Asked {
 /// What the editor says to a request: the result, or why it refuses.
 pub(super) type EditorReply = Result<Value, String>;
 
-impl Editor {
+impl AcpEditor {
     pub(super) fn new() -> Self {
         Self(Rc::default())
     }

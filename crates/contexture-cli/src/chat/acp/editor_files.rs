@@ -8,7 +8,7 @@ use contexture::tools::OpenFiles;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::editor_call::{Editor, EditorReply};
+use super::editor_call::{AcpEditor, EditorReply};
 
 /// How long the editor may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ impl OpenFiles for EditorFiles {
 }
 
 /// Passes on what tools ask the editor of a session for, until the session ends.
-pub(super) async fn pass_on(editor: Editor, session: String, mut asked: mpsc::UnboundedReceiver<FileRequest>) {
+pub(super) async fn pass_on(editor: AcpEditor, session: String, mut asked: mpsc::UnboundedReceiver<FileRequest>) {
     while let Some(FileRequest { method, mut params, reply }) = asked.recv().await {
         params["sessionId"] = session.as_str().into();
         let replied = editor.request(method, params);

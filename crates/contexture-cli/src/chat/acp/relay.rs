@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Prompt;
-use super::editor_call::Editor;
+use super::editor_call::AcpEditor;
 use super::updates;
-use crate::chat::happening::{Call, Happening, Question, Reply, SHORTENED};
+use crate::chat::happening::{AgentCall, Happening, PermissionQuestion, PermissionReply, SHORTENED};
 use crate::chat::live::MAX_PRINTED;
-use crate::chat::session::{Session, chain};
+use crate::chat::session::{ChatSession, chain};
 use crate::chat::spent;
 
 /// What the person may say to a question: the id, the text and the kind of each.
@@ -25,8 +25,8 @@ const OPTIONS: [(&str, &str, &str); 3] =
 
 /// Runs prompts until the session is closed.
 pub(super) async fn run(
-    mut session: Session,
-    editor: Editor,
+    mut session: ChatSession,
+    editor: AcpEditor,
     mut prompts: mpsc::Receiver<Prompt>,
     running: Rc<RefCell<Option<AbortHandle>>>,
 ) {
@@ -43,8 +43,8 @@ pub(super) async fn run(
 
 /// Runs a turn; why it stopped.
 async fn turn(
-    session: &mut Session,
-    editor: &Editor,
+    session: &mut ChatSession,
+    editor: &AcpEditor,
     mut text: String,
     running: &RefCell<Option<AbortHandle>>,
     requests: &mut u64,
@@ -63,7 +63,7 @@ async fn turn(
         window: None,
         shortened: Vec::new(),
     };
-    let Session { execution, happenings, .. } = session;
+    let ChatSession { execution, happenings, .. } = session;
     let outcome = {
         let mut turn = std::pin::pin!(execution.turn(text));
         loop {
@@ -92,7 +92,7 @@ async fn turn(
 
 /// Tells the editor what happens in a turn.
 struct Relay {
-    editor: Editor,
+    editor: AcpEditor,
     session: String,
     directory: PathBuf,
     /// How many requests were sent: ids of calls are only known to differ within a response.
@@ -118,8 +118,8 @@ impl Relay {
     }
 
     /// A call whose id is that of no other.
-    fn own(&self, call: Call) -> Call {
-        Call { id: format!("{}-{}", self.requests, call.id), ..call }
+    fn own(&self, call: AgentCall) -> AgentCall {
+        AgentCall { id: format!("{}-{}", self.requests, call.id), ..call }
     }
 
     fn tell(&mut self, happening: Happening) {
@@ -173,7 +173,7 @@ impl Relay {
     }
 
     /// Asks whether something may be done.
-    fn ask(&self, question: Question) {
+    fn ask(&self, question: PermissionQuestion) {
         let id = self.called.clone().unwrap_or_else(|| "question".to_owned());
         let option = |(id, name, kind): (&str, &str, &str)| json!({ "optionId": id, "name": name, "kind": kind });
         let options: Vec<Value> = OPTIONS.into_iter().map(option).collect();
@@ -184,10 +184,10 @@ impl Relay {
             let result = replied.await.ok().and_then(Result::ok).unwrap_or_default();
             let outcome = &result["outcome"];
             let reply = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-                (Some("selected"), Some("once")) => Reply::Yes,
-                (Some("selected"), Some("always")) => Reply::Always,
-                (Some("cancelled"), _) => Reply::Interrupt,
-                _ => Reply::No,
+                (Some("selected"), Some("once")) => PermissionReply::Yes,
+                (Some("selected"), Some("always")) => PermissionReply::Always,
+                (Some("cancelled"), _) => PermissionReply::Interrupt,
+                _ => PermissionReply::No,
             };
             // If the tool does not wait any more, the turn was cancelled.
             let _ = question.reply.send(reply);

@@ -7,9 +7,9 @@ use contexture::layers::Plan;
 use contexture::layers::plan::Status;
 use serde_json::{Value, json};
 
-use super::editor_call::Editor;
-use crate::chat::happening::{Call, Edit, Intent};
-use crate::chat::session::Session;
+use super::editor_call::AcpEditor;
+use crate::chat::happening::{AgentCall, FileEdit, Intent};
+use crate::chat::session::ChatSession;
 
 /// The most bytes of an embedded file that are put into a message.
 const MAX_EMBEDDED_BYTES: usize = 256 * 1024;
@@ -36,7 +36,7 @@ pub(super) fn chunk(kind: &str, text: &str) -> Value {
 }
 
 /// A call that begins.
-pub(super) fn call(call: &Call, directory: &Path) -> Value {
+pub(super) fn call(call: &AgentCall, directory: &Path) -> Value {
     let mut update = json!({
         "sessionUpdate": "tool_call",
         "toolCallId": call.id,
@@ -52,7 +52,7 @@ pub(super) fn call(call: &Call, directory: &Path) -> Value {
 }
 
 /// A call that has ended, with what it returned.
-pub(super) fn returned(call: &Call, text: &str, is_error: bool) -> Value {
+pub(super) fn returned(call: &AgentCall, text: &str, is_error: bool) -> Value {
     json!({
         "sessionUpdate": "tool_call_update",
         "toolCallId": call.id,
@@ -81,7 +81,7 @@ pub(super) fn intent(id: &str, intent: &Intent, directory: &Path) -> Value {
 }
 
 /// A change of a file.
-pub(super) fn diff(edit: &Edit, directory: &Path) -> Value {
+pub(super) fn diff(edit: &FileEdit, directory: &Path) -> Value {
     json!({ "type": "diff", "path": directory.join(&edit.path), "oldText": edit.before, "newText": edit.after })
 }
 
@@ -97,11 +97,11 @@ fn kind(tool: &str) -> &'static str {
 }
 
 /// What was said before, for an editor that loads a session.
-pub(super) fn replay<'a>(log: impl Iterator<Item = &'a Item>, session: &str, editor: &Editor) {
+pub(super) fn replay<'a>(log: impl Iterator<Item = &'a Item>, session: &str, editor: &AcpEditor) {
     for (at, item) in log.enumerate() {
         if let Some(called) = item.as_call() {
             let id = format!("past-{at}-{}", called.call_id);
-            let past = Call::new(&id, &called.name, &called.parsed_arguments());
+            let past = AgentCall::new(&id, &called.name, &called.parsed_arguments());
             let mut update = call(&past, Path::new("/"));
             update["status"] = "completed".into();
             editor.update(session, update);
@@ -116,7 +116,7 @@ pub(super) fn replay<'a>(log: impl Iterator<Item = &'a Item>, session: &str, edi
 }
 
 /// The plan of a session, if the model has one.
-pub(super) fn plan(session: &Session, id: &str, editor: &Editor) {
+pub(super) fn plan(session: &ChatSession, id: &str, editor: &AcpEditor) {
     let plan = session.execution.memory().state::<Plan, _>();
     if plan.steps().is_empty() {
         return;

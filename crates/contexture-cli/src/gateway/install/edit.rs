@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::gateway::configured::{Syntax, parsed};
+use crate::gateway::configured::{SettingsSyntax, parsed};
 
 /// A setting: the names that lead to it, and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct AgentSetting {
     pub(super) key: Vec<String>,
     pub(super) value: String,
 }
@@ -20,13 +20,13 @@ pub(super) struct Setting {
 ///
 /// # Errors
 /// It cannot be read, or is no table of settings; comments in JSON are not read.
-pub(super) fn read(syntax: Syntax, text: &str) -> Result<Value, String> {
+pub(super) fn read(syntax: SettingsSyntax, text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
     let value = match syntax {
         // What has comments would have to be written with them.
-        Syntax::Json => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        SettingsSyntax::Json => serde_json::from_str(text).map_err(|error| error.to_string())?,
         _ => parsed(syntax, text)?,
     };
     match value {
@@ -45,11 +45,11 @@ pub(super) fn found<'a>(settings: &'a Value, key: &[String]) -> Option<&'a Value
 ///
 /// # Errors
 /// The text cannot be read, or the setting cannot be added to it without touching anything else.
-pub(super) fn with(syntax: Syntax, text: &str, setting: &Setting) -> Result<String, String> {
+pub(super) fn with(syntax: SettingsSyntax, text: &str, setting: &AgentSetting) -> Result<String, String> {
     let mut expected = read(syntax, text)?;
     put(&mut expected, &setting.key, &setting.value)?;
     let changed = match syntax {
-        Syntax::Json => {
+        SettingsSyntax::Json => {
             let text = if text.trim().is_empty() { "{}\n" } else { text };
             json_with(text, &setting.key, &setting.value)?
         }
@@ -62,7 +62,7 @@ pub(super) fn with(syntax: Syntax, text: &str, setting: &Setting) -> Result<Stri
 ///
 /// # Errors
 /// The text cannot be read, or the setting cannot be removed from it without touching anything else.
-pub(super) fn without(syntax: Syntax, text: &str, key: &[String]) -> Result<String, String> {
+pub(super) fn without(syntax: SettingsSyntax, text: &str, key: &[String]) -> Result<String, String> {
     let mut expected = read(syntax, text)?;
     let Some((last, above)) = key.split_last() else { return Ok(text.to_owned()) };
     let parent = above.iter().try_fold(&mut expected, |value, part| value.get_mut(part));
@@ -71,7 +71,7 @@ pub(super) fn without(syntax: Syntax, text: &str, key: &[String]) -> Result<Stri
         return Ok(text.to_owned());
     }
     let changed = match syntax {
-        Syntax::Json => json_without(text, key)?,
+        SettingsSyntax::Json => json_without(text, key)?,
         _ => lines_without(syntax, text, key)?,
     };
     checked(syntax, changed, &expected)
@@ -87,7 +87,7 @@ fn put(settings: &mut Value, key: &[String], new: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn checked(syntax: Syntax, text: String, expected: &Value) -> Result<String, String> {
+fn checked(syntax: SettingsSyntax, text: String, expected: &Value) -> Result<String, String> {
     match read(syntax, &text) {
         Ok(found) if found == *expected => Ok(text),
         _ => Err("it is written in a way in which it cannot be changed safely".to_owned()),
@@ -194,31 +194,31 @@ fn json_without(text: &str, key: &[String]) -> Result<String, String> {
 }
 
 /// The line of a setting in a format of lines.
-fn line(syntax: Syntax, name: &str, value: &str) -> String {
+fn line(syntax: SettingsSyntax, name: &str, value: &str) -> String {
     match syntax {
-        Syntax::Yaml => format!("{name}: {}", Value::from(value)),
-        Syntax::Variables => format!("{name}='{value}'"),
+        SettingsSyntax::Yaml => format!("{name}: {}", Value::from(value)),
+        SettingsSyntax::Variables => format!("{name}='{value}'"),
         // A text of TOML is escaped as one of JSON is.
-        Syntax::Toml | Syntax::Json => format!("{name} = {}", Value::from(value)),
+        SettingsSyntax::Toml | SettingsSyntax::Json => format!("{name} = {}", Value::from(value)),
     }
 }
 
 /// Whether a line sets a name.
-fn sets(syntax: Syntax, line: &str, name: &str) -> bool {
+fn sets(syntax: SettingsSyntax, line: &str, name: &str) -> bool {
     let (line, sign) = match syntax {
-        Syntax::Yaml => (line, ':'),
-        Syntax::Variables => {
+        SettingsSyntax::Yaml => (line, ':'),
+        SettingsSyntax::Variables => {
             let line = line.trim_start();
             (line.strip_prefix("export ").unwrap_or(line), '=')
         }
-        Syntax::Toml | Syntax::Json => (line.trim_start(), '='),
+        SettingsSyntax::Toml | SettingsSyntax::Json => (line.trim_start(), '='),
     };
     line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(sign))
 }
 
 /// Where the lines end among which a setting of the whole file can be.
-fn end_of_head(syntax: Syntax, lines: &[&str]) -> usize {
-    let table = lines.iter().position(|line| syntax == Syntax::Toml && line.trim_start().starts_with('['));
+fn end_of_head(syntax: SettingsSyntax, lines: &[&str]) -> usize {
+    let table = lines.iter().position(|line| syntax == SettingsSyntax::Toml && line.trim_start().starts_with('['));
     table.unwrap_or(lines.len())
 }
 
@@ -229,7 +229,7 @@ fn only(key: &[String]) -> Result<&str, String> {
     }
 }
 
-fn line_with(syntax: Syntax, text: &str, key: &[String], value: &str) -> Result<String, String> {
+fn line_with(syntax: SettingsSyntax, text: &str, key: &[String], value: &str) -> Result<String, String> {
     let name = only(key)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let new = line(syntax, name, value) + newline;
@@ -239,13 +239,13 @@ fn line_with(syntax: Syntax, text: &str, key: &[String], value: &str) -> Result<
     Ok(match (at, syntax) {
         (Some(at), _) => lines[..at].concat() + &new + &lines[at + 1..].concat(),
         // What follows the header of a table belongs to it.
-        (None, Syntax::Toml) => new + text,
+        (None, SettingsSyntax::Toml) => new + text,
         (None, _) if text.is_empty() || text.ends_with('\n') => format!("{text}{new}"),
         (None, _) => format!("{text}{newline}{new}"),
     })
 }
 
-fn lines_without(syntax: Syntax, text: &str, key: &[String]) -> Result<String, String> {
+fn lines_without(syntax: SettingsSyntax, text: &str, key: &[String]) -> Result<String, String> {
     let name = only(key)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let head = end_of_head(syntax, &lines);
@@ -257,12 +257,12 @@ fn lines_without(syntax: Syntax, text: &str, key: &[String]) -> Result<String, S
 mod tests {
     use super::*;
 
-    fn setting(key: &str, value: &str) -> Setting {
-        Setting { key: key.split('.').map(str::to_owned).collect(), value: value.to_owned() }
+    fn setting(key: &str, value: &str) -> AgentSetting {
+        AgentSetting { key: key.split('.').map(str::to_owned).collect(), value: value.to_owned() }
     }
 
     #[track_caller]
-    fn check(syntax: Syntax, before: &str, key: &str, after: &str) {
+    fn check(syntax: SettingsSyntax, before: &str, key: &str, after: &str) {
         let setting = setting(key, "http://x");
         assert_eq!(with(syntax, before, &setting).unwrap(), after);
         // Taken away again, the rest says what it said, if the setting was not there.
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn settings_are_added_to_json_and_the_rest_stays_as_it_is() {
-        let json = Syntax::Json;
+        let json = SettingsSyntax::Json;
         check(json, "", "env.A", "{\n  \"env\": {\n    \"A\": \"http://x\"\n  }\n}\n");
         check(json, "{}", "a", "{\n  \"a\": \"http://x\"\n}");
         check(json, "{\"b\": 1.50}", "a", "{\"b\": 1.50, \"a\": \"http://x\"}");
@@ -304,7 +304,7 @@ mod tests {
     fn settings_are_taken_out_of_json() {
         let check = |before: &str, key: &str, after: &str| {
             let key = setting(key, "").key;
-            assert_eq!(without(Syntax::Json, before, &key).unwrap(), after);
+            assert_eq!(without(SettingsSyntax::Json, before, &key).unwrap(), after);
         };
         check("{\"a\": 1, \"b\": 2, \"c\": 3}", "a", "{\"b\": 2, \"c\": 3}");
         check("{\"a\": 1, \"b\": 2, \"c\": 3}", "b", "{\"a\": 1, \"c\": 3}");
@@ -318,28 +318,33 @@ mod tests {
 
     #[test]
     fn settings_are_lines_elsewhere() {
-        check(Syntax::Toml, "", "a", "a = \"http://x\"\n");
-        check(Syntax::Toml, "# mine\nb = 1\n[t]\na = 2\n", "a", "a = \"http://x\"\n# mine\nb = 1\n[t]\na = 2\n");
-        check(Syntax::Toml, "b = 1\na = 'old' # why\n[t]\n", "a", "b = 1\na = \"http://x\"\n[t]\n");
-        check(Syntax::Yaml, "B: x", "A", "B: x\nA: \"http://x\"\n");
-        check(Syntax::Yaml, "A: old\nB:\n  A: other\n", "A", "A: \"http://x\"\nB:\n  A: other\n");
-        check(Syntax::Variables, "export A=old\nB=1\n", "A", "A='http://x'\nB=1\n");
-        check(Syntax::Variables, "", "A", "A='http://x'\n");
+        check(SettingsSyntax::Toml, "", "a", "a = \"http://x\"\n");
+        check(
+            SettingsSyntax::Toml,
+            "# mine\nb = 1\n[t]\na = 2\n",
+            "a",
+            "a = \"http://x\"\n# mine\nb = 1\n[t]\na = 2\n",
+        );
+        check(SettingsSyntax::Toml, "b = 1\na = 'old' # why\n[t]\n", "a", "b = 1\na = \"http://x\"\n[t]\n");
+        check(SettingsSyntax::Yaml, "B: x", "A", "B: x\nA: \"http://x\"\n");
+        check(SettingsSyntax::Yaml, "A: old\nB:\n  A: other\n", "A", "A: \"http://x\"\nB:\n  A: other\n");
+        check(SettingsSyntax::Variables, "export A=old\nB=1\n", "A", "A='http://x'\nB=1\n");
+        check(SettingsSyntax::Variables, "", "A", "A='http://x'\n");
     }
 
     #[test]
     fn what_cannot_be_changed_safely_is_left_alone() {
-        let fails = |syntax: Syntax, text: &str, key: &str| {
+        let fails = |syntax: SettingsSyntax, text: &str, key: &str| {
             with(syntax, text, &setting(key, "http://x")).expect_err(text);
         };
         for text in ["{ // mine\n}", "{\"a\": 1,}", "[1]", "\"text\"", "{\"a\"", "\u{feff}{}", "nonsense", "{} {}"] {
-            fails(Syntax::Json, text, "b");
+            fails(SettingsSyntax::Json, text, "b");
         }
-        fails(Syntax::Json, "{\"env\": \"text\"}", "env.A");
-        fails(Syntax::Json, "{\"env\": null}", "env.A");
-        fails(Syntax::Toml, "what = is = this", "a");
-        fails(Syntax::Toml, "text = \"\"\"\na = 1\n\"\"\"\n\"a\" = 'old'\n", "a");
-        fails(Syntax::Toml, "[t]\n", "t.a");
-        fails(Syntax::Yaml, "mine: &mine\n  A: x\n<<: *mine\n", "A");
+        fails(SettingsSyntax::Json, "{\"env\": \"text\"}", "env.A");
+        fails(SettingsSyntax::Json, "{\"env\": null}", "env.A");
+        fails(SettingsSyntax::Toml, "what = is = this", "a");
+        fails(SettingsSyntax::Toml, "text = \"\"\"\na = 1\n\"\"\"\n\"a\" = 'old'\n", "a");
+        fails(SettingsSyntax::Toml, "[t]\n", "t.a");
+        fails(SettingsSyntax::Yaml, "mine: &mine\n  A: x\n<<: *mine\n", "A");
     }
 }

@@ -12,7 +12,7 @@ use crate::gateway::place::state_directory;
 
 /// What was installed for an agent. Only its user can read it, since it holds the gateway's key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct InstallRecord {
     /// The agent.
     pub(crate) agent: String,
     /// Where the gateway listens.
@@ -66,7 +66,7 @@ pub(super) struct ChangedSetting {
     pub(super) before: Option<String>,
 }
 
-impl Record {
+impl InstallRecord {
     pub(super) fn new(
         agent: &str,
         address: String,
@@ -140,7 +140,7 @@ impl Record {
 /// The addresses to which requests go in the end: for an installed gateway, the address that it sends to.
 pub(crate) fn behind_installed(upstreams: Upstreams) -> Upstreams {
     let mut found = upstreams;
-    for record in Record::all() {
+    for record in InstallRecord::all() {
         let start = format!("http://{}/", record.address);
         let after = record.upstreams();
         if found.anthropic.starts_with(&start) {

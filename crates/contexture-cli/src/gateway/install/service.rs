@@ -96,10 +96,10 @@ impl Service {
     pub(super) fn start(&self) -> Result<(), String> {
         match self.manager {
             Manager::Systemd => {
-                asked("systemctl", &["--user", "daemon-reload"])?;
-                asked("systemctl", &["--user", "enable", "--now", &self.name()])
+                run_manager("systemctl", &["--user", "daemon-reload"])?;
+                run_manager("systemctl", &["--user", "enable", "--now", &self.name()])
             }
-            Manager::Launchd => asked("launchctl", &["load", "-w", &self.plist_path()]),
+            Manager::Launchd => run_manager("launchctl", &["load", "-w", &self.plist_path()]),
             Manager::Nobody => Err("no service manager is known on this system".to_owned()),
         }
     }
@@ -111,8 +111,8 @@ impl Service {
     pub(super) fn stop(&self, files: &[PathBuf]) -> Result<(), Failure> {
         // An error means that it was not started, or that there is no service manager.
         let _ = match self.manager {
-            Manager::Systemd => asked("systemctl", &["--user", "disable", "--now", &self.name()]),
-            Manager::Launchd => asked("launchctl", &["unload", "-w", &self.plist_path()]),
+            Manager::Systemd => run_manager("systemctl", &["--user", "disable", "--now", &self.name()]),
+            Manager::Launchd => run_manager("launchctl", &["unload", "-w", &self.plist_path()]),
             Manager::Nobody => Ok(()),
         };
         for file in files {
@@ -120,7 +120,7 @@ impl Service {
         }
         if self.manager == Manager::Systemd {
             // The same.
-            let _ = asked("systemctl", &["--user", "daemon-reload"]);
+            let _ = run_manager("systemctl", &["--user", "daemon-reload"]);
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Manager {
 }
 
 /// Runs a command of the service manager.
-fn asked(program: &str, arguments: &[&str]) -> Result<(), String> {
+fn run_manager(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("`{program}` cannot be run: {error}"))?;
     if output.status.success() {

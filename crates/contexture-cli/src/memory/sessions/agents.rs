@@ -17,7 +17,7 @@ pub(in crate::memory) struct RecordingAgent {
     /// Its directories, of which those that exist are searched.
     pub(super) homes: &'static [Home],
     /// The files in them: patterns with one name for each part of the path.
-    pub(super) files: &'static [(&'static str, Keeps)],
+    pub(super) files: &'static [(&'static str, SessionFile)],
 }
 
 /// A directory of an agent.
@@ -32,7 +32,7 @@ pub(super) enum Home {
 
 /// What a file has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum SessionFile {
     /// One session in a file that is named like it.
     Session,
     /// One session in a directory that is named like it.
@@ -54,7 +54,7 @@ pub(in crate::memory) const AGENTS: &[RecordingAgent] = &[
         name: "Claude Code",
         format: Format::ClaudeCode,
         homes: &[Home::Variable("CLAUDE_CONFIG_DIR", ""), Home::OfUser(".claude"), Home::OfUser(".config/claude")],
-        files: &[("projects/*/*.jsonl", Keeps::Session)],
+        files: &[("projects/*/*.jsonl", SessionFile::Session)],
     },
     RecordingAgent {
         id: "codex",
@@ -62,8 +62,8 @@ pub(in crate::memory) const AGENTS: &[RecordingAgent] = &[
         format: Format::Codex,
         homes: &[Home::Variable("CODEX_HOME", ""), Home::OfUser(".codex")],
         files: &[
-            ("sessions/*/*/*/rollout-*.jsonl", Keeps::Session),
-            ("archived_sessions/rollout-*.jsonl", Keeps::Session),
+            ("sessions/*/*/*/rollout-*.jsonl", SessionFile::Session),
+            ("archived_sessions/rollout-*.jsonl", SessionFile::Session),
         ],
     },
     RecordingAgent {
@@ -71,14 +71,20 @@ pub(in crate::memory) const AGENTS: &[RecordingAgent] = &[
         name: "OpenCode",
         format: Format::OpenCode,
         homes: &[Home::Data("opencode")],
-        files: &[("opencode*.db", Keeps::OpenCodeDatabase), ("storage/session/*/ses_*.json", Keeps::OpenCodeSession)],
+        files: &[
+            ("opencode*.db", SessionFile::OpenCodeDatabase),
+            ("storage/session/*/ses_*.json", SessionFile::OpenCodeSession),
+        ],
     },
     RecordingAgent {
         id: "copilot-cli",
         name: "Copilot CLI",
         format: Format::CopilotCli,
         homes: &[Home::Variable("COPILOT_HOME", ""), Home::OfUser(".copilot")],
-        files: &[("session-state/*/events.jsonl", Keeps::InDirectory), ("session-state/*.jsonl", Keeps::Session)],
+        files: &[
+            ("session-state/*/events.jsonl", SessionFile::InDirectory),
+            ("session-state/*.jsonl", SessionFile::Session),
+        ],
     },
     RecordingAgent {
         id: "gemini-cli",
@@ -86,8 +92,8 @@ pub(in crate::memory) const AGENTS: &[RecordingAgent] = &[
         format: Format::GeminiCli,
         homes: &[Home::Variable("GEMINI_CLI_HOME", ".gemini"), Home::OfUser(".gemini")],
         files: &[
-            ("tmp/*/chats/session-*.jsonl", Keeps::GeminiSession),
-            ("tmp/*/chats/session-*.json", Keeps::GeminiSession),
+            ("tmp/*/chats/session-*.jsonl", SessionFile::GeminiSession),
+            ("tmp/*/chats/session-*.json", SessionFile::GeminiSession),
         ],
     },
     RecordingAgent {
@@ -95,14 +101,14 @@ pub(in crate::memory) const AGENTS: &[RecordingAgent] = &[
         name: "pi",
         format: Format::Pi,
         homes: &[Home::Variable("PI_CODING_AGENT_DIR", ""), Home::OfUser(".pi/agent")],
-        files: &[("sessions/*/*.jsonl", Keeps::Session)],
+        files: &[("sessions/*/*.jsonl", SessionFile::Session)],
     },
     RecordingAgent {
         id: "goose",
         name: "goose",
         format: Format::Goose,
         homes: &[Home::Variable("GOOSE_PATH_ROOT", "data"), Home::Data("goose")],
-        files: &[("sessions/sessions.db", Keeps::GooseDatabase), ("sessions/*.jsonl", Keeps::Session)],
+        files: &[("sessions/sessions.db", SessionFile::GooseDatabase), ("sessions/*.jsonl", SessionFile::Session)],
     },
 ];
 

@@ -9,16 +9,16 @@ use std::time::UNIX_EPOCH;
 use contexture_text::pattern::name_matches;
 use serde_json::Value;
 
-use super::agents::{AGENTS, Home, Keeps, RecordingAgent};
+use super::agents::{AGENTS, Home, RecordingAgent, SessionFile};
 use super::rows::{self, SessionRow};
-use super::session::{RecordedSession, START_BYTES, SessionContent};
-use crate::source::{RecordingSource, Unread};
+use super::session::{AgentSession, START_BYTES, SessionContent};
+use crate::source::{RecordingSource, TranscriptProblem};
 
 /// All sessions of all agents, those of one agent together, oldest first.
-pub(in crate::memory) fn find_sessions() -> Vec<RecordedSession> {
+pub(in crate::memory) fn find_sessions() -> Vec<AgentSession> {
     let mut sessions = Vec::new();
     for agent in AGENTS {
-        let mut found: Vec<RecordedSession> = Vec::new();
+        let mut found: Vec<AgentSession> = Vec::new();
         let mut known = HashSet::new();
         for home in agent.homes.iter().filter_map(Home::directory) {
             for (pattern, keeps) in agent.files {
@@ -37,52 +37,52 @@ pub(in crate::memory) fn find_sessions() -> Vec<RecordedSession> {
 /// The sessions in named files and directories; what is no recording is left out and counted.
 pub(in crate::memory) fn named_sessions(
     sources: &[RecordingSource],
-) -> (Vec<RecordedSession>, Vec<(RecordingSource, Unread)>) {
+) -> (Vec<AgentSession>, Vec<(RecordingSource, TranscriptProblem)>) {
     let (mut sessions, mut others) = (Vec::new(), Vec::new());
     for source in sources {
         match source.start(START_BYTES) {
             Some(Ok((_, Some(report), _))) => {
                 let agent = AGENTS.iter().find(|agent| agent.format == report.format);
                 let (id, name) = agent.map_or(("recording", "a recording"), |agent| (agent.id, agent.name));
-                sessions.extend(session_of(id, name, &source.path, Keeps::Session));
+                sessions.extend(session_of(id, name, &source.path, SessionFile::Session));
             }
             Some(Err(unread)) => others.push((source.clone(), unread)),
-            _ => others.push((source.clone(), Unread::Unknown)),
+            _ => others.push((source.clone(), TranscriptProblem::Unknown)),
         }
     }
     (sessions, others)
 }
 
-fn sessions_in(agent: &RecordingAgent, keeps: Keeps, path: &Path, home: &Path) -> Vec<RecordedSession> {
+fn sessions_in(agent: &RecordingAgent, keeps: SessionFile, path: &Path, home: &Path) -> Vec<AgentSession> {
     let session = session_of(agent.id, agent.name, path, keeps);
     match keeps {
-        Keeps::Session | Keeps::InDirectory => session.into_iter().collect(),
-        Keeps::GeminiSession => {
+        SessionFile::Session | SessionFile::InDirectory => session.into_iter().collect(),
+        SessionFile::GeminiSession => {
             let directory = path.ancestors().nth(2).and_then(|project| {
                 let root = fs::read_to_string(project.join(".project_root")).ok()?;
                 Some(root.trim().to_owned()).filter(|root| !root.is_empty())
             });
-            session.map(|session| RecordedSession { directory, ..session }).into_iter().collect()
+            session.map(|session| AgentSession { directory, ..session }).into_iter().collect()
         }
-        Keeps::OpenCodeSession => {
+        SessionFile::OpenCodeSession => {
             let storage = home.join("storage");
             session.and_then(|session| of_opencode_file(session, &storage)).into_iter().collect()
         }
         // A database that cannot be read, or is of another version, has no sessions for us.
-        Keeps::OpenCodeDatabase => session.map_or(Vec::new(), |session| {
+        SessionFile::OpenCodeDatabase => session.map_or(Vec::new(), |session| {
             of_rows(&session, rows::opencode_sessions(path), &SessionContent::OpenCodeRows)
         }),
-        Keeps::GooseDatabase => session
+        SessionFile::GooseDatabase => session
             .map_or(Vec::new(), |session| of_rows(&session, rows::goose_sessions(path), &SessionContent::GooseRows)),
     }
 }
 
 /// The session of a file.
-fn session_of(agent: &'static str, agent_name: &'static str, path: &Path, keeps: Keeps) -> Option<RecordedSession> {
+fn session_of(agent: &'static str, agent_name: &'static str, path: &Path, keeps: SessionFile) -> Option<AgentSession> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let named = if keeps == Keeps::InDirectory { path.parent()? } else { path };
+    let named = if keeps == SessionFile::InDirectory { path.parent()? } else { path };
     let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    Some(RecordedSession {
+    Some(AgentSession {
         agent,
         agent_name,
         session: named.file_stem()?.to_string_lossy().into_owned(),
@@ -96,13 +96,13 @@ fn session_of(agent: &'static str, agent_name: &'static str, path: &Path, keeps:
 }
 
 /// Completes what is known of a session from its file; `None` if it is a sub-agent's, or no session.
-fn of_opencode_file(session: RecordedSession, storage: &Path) -> Option<RecordedSession> {
+fn of_opencode_file(session: AgentSession, storage: &Path) -> Option<AgentSession> {
     let known: Value = serde_json::from_slice(&fs::read(&session.path).ok()?).ok()?;
     if known["parentID"].is_string() {
         return None;
     }
     let changed_ms = known["time"]["updated"].as_u64().unwrap_or(session.changed_ms);
-    Some(RecordedSession {
+    Some(AgentSession {
         session: known["id"].as_str()?.to_owned(),
         directory: known["directory"].as_str().map(str::to_owned),
         stamp: format!("{}:{changed_ms}", session.stamp),
@@ -114,11 +114,11 @@ fn of_opencode_file(session: RecordedSession, storage: &Path) -> Option<Recorded
 
 /// The sessions in a database. One that cannot be read, or is of another version, has none for us.
 fn of_rows(
-    database: &RecordedSession,
+    database: &AgentSession,
     rows: anyhow::Result<Vec<SessionRow>>,
     content: &SessionContent,
-) -> Vec<RecordedSession> {
-    let session = |row: SessionRow| RecordedSession {
+) -> Vec<AgentSession> {
+    let session = |row: SessionRow| AgentSession {
         session: row.session,
         directory: row.directory,
         stamp: format!("{}:{}", row.bytes, row.changed),

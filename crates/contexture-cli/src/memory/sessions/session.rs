@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use contexture::transcript::{ReadError, Record, Report, read};
 
 use super::{opencode, rows};
-use crate::source::{RecordingSource, Unread};
+use crate::source::{RecordingSource, TranscriptProblem};
 
 /// How much of a session is read to find out where it was.
 pub(super) const START_BYTES: u64 = 1 << 20;
 
 /// One recorded session.
 #[derive(Clone, Debug)]
-pub(in crate::memory) struct RecordedSession {
+pub(in crate::memory) struct AgentSession {
     /// The agent's id.
     pub(in crate::memory) agent: &'static str,
     /// The agent's name for people.
@@ -45,7 +45,7 @@ pub(super) enum SessionContent {
     GooseRows,
 }
 
-impl RecordedSession {
+impl AgentSession {
     /// The thread that it becomes.
     pub(in crate::memory) fn thread(&self) -> String {
         format!("{}/{}", self.agent, self.session)
@@ -62,18 +62,18 @@ impl RecordedSession {
     }
 
     /// Reads its records, oldest first.
-    pub(in crate::memory) fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, Unread> {
+    pub(in crate::memory) fn read(&self, sink: &mut impl FnMut(Record)) -> Result<Report, TranscriptProblem> {
         let lines = match &self.content {
             SessionContent::File => return self.as_source().read(sink),
             SessionContent::OpenCodeFiles(storage) => opencode::lines_of_files(storage, &self.session),
             SessionContent::OpenCodeRows => rows::opencode_lines(&self.path, &self.session),
             SessionContent::GooseRows => rows::goose_lines(&self.path, &self.session),
         };
-        let lines = lines.map_err(Unread::Failed)?;
+        let lines = lines.map_err(TranscriptProblem::Failed)?;
         read(lines.as_bytes(), sink).map_err(|error| match error {
-            ReadError::Empty => Unread::Empty,
-            ReadError::UnknownFormat => Unread::Unknown,
-            error => Unread::Failed(error.into()),
+            ReadError::Empty => TranscriptProblem::Empty,
+            ReadError::UnknownFormat => TranscriptProblem::Unknown,
+            error => TranscriptProblem::Failed(error.into()),
         })
     }
 

@@ -27,12 +27,12 @@ pub(super) struct AbandonedTurn {
     key: String,
     version: Option<Version>,
     turn: Turn,
-    plan: Plan,
+    plan: TurnRecovery,
 }
 
 /// What we do with an abandoned turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
+enum TurnRecovery {
     /// Nothing yet.
     Undecided,
     /// We have resumed it.
@@ -51,7 +51,7 @@ pub(super) struct Review {
 
 impl AbandonedTurn {
     pub(super) fn new(key: String, version: Version, turn: Turn) -> Self {
-        Self { key, version: Some(version), turn, plan: Plan::Undecided }
+        Self { key, version: Some(version), turn, plan: TurnRecovery::Undecided }
     }
 
     /// The same turn with the current version of its record.
@@ -81,7 +81,7 @@ impl Claims {
     /// Adopts the turns that others left; returns the newest, which can be resumed.
     pub(super) fn adopt(&mut self, mut abandoned_turns: Vec<AbandonedTurn>) -> Option<Turn> {
         let newest = abandoned_turns.last_mut().map(|newest| {
-            newest.plan = Plan::Resume;
+            newest.plan = TurnRecovery::Resume;
             newest.turn.clone()
         });
         self.abandoned_turns = abandoned_turns;
@@ -92,7 +92,7 @@ impl Claims {
     pub(super) fn adopt_new(&mut self, mut found: Vec<AbandonedTurn>, resume: bool) -> Option<Turn> {
         found.retain(|abandoned| !self.abandoned_turns.iter().any(|known| known.key == abandoned.key));
         let newest = found.last_mut().filter(|_| resume).map(|newest| {
-            newest.plan = Plan::Resume;
+            newest.plan = TurnRecovery::Resume;
             newest.turn.clone()
         });
         self.abandoned_turns.append(&mut found);
@@ -102,8 +102,8 @@ impl Claims {
     /// Closes the abandoned turns; returns their open calls. Their records are deleted with the next batch.
     pub(super) fn close_strays(&mut self) -> Vec<Box<str>> {
         let mut open = Vec::new();
-        for abandoned in self.abandoned_turns.iter_mut().filter(|abandoned| abandoned.plan == Plan::Undecided) {
-            abandoned.plan = Plan::Close;
+        for abandoned in self.abandoned_turns.iter_mut().filter(|abandoned| abandoned.plan == TurnRecovery::Undecided) {
+            abandoned.plan = TurnRecovery::Close;
             open.extend(abandoned.open_calls());
         }
         open
@@ -114,7 +114,7 @@ impl Claims {
         self.recorded = false;
         self.closed = true;
         for abandoned in &mut self.abandoned_turns {
-            abandoned.plan = Plan::Close;
+            abandoned.plan = TurnRecovery::Close;
         }
     }
 
@@ -158,7 +158,7 @@ impl Claims {
                 self.abandoned_turns.push(abandoned);
                 continue;
             }
-            review.lost_turn |= abandoned.plan == Plan::Resume;
+            review.lost_turn |= abandoned.plan == TurnRecovery::Resume;
             if now.version.is_some() {
                 // Its owner is running and continues it.
                 review.owned_calls.extend(abandoned.open_calls());

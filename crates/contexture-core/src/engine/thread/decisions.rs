@@ -8,14 +8,14 @@ use crate::id::LayerId;
 
 /// The decisions about a thread's window. `durable` is always the number of decisions in the store.
 #[derive(Default)]
-pub(super) struct Decisions {
+pub(super) struct ThreadDecisions {
     by_layer: HashMap<LayerId, Arc<Vec<Decision>>>,
     pending: Vec<Decision>,
     /// Whether the engine decided something since the epoch was written.
     epoch_changed: bool,
 }
 
-impl Decisions {
+impl ThreadDecisions {
     /// A layer's decisions in this thread.
     pub(super) fn of(&self, layer: &LayerId) -> Arc<Vec<Decision>> {
         self.by_layer.get(layer).cloned().unwrap_or_default()

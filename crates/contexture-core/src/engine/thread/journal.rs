@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::decisions::Decisions;
-use super::records::{CommittedBatch, Head, Keys, LogRecord, ThreadSize, encode_decision, encode_epoch};
+use super::decisions::ThreadDecisions;
+use super::records::{CommittedBatch, Keys, LogRecord, ThreadHead, ThreadSize, encode_decision, encode_epoch};
 use crate::decision::Decision;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::log::ItemLog;
@@ -22,7 +22,7 @@ pub(super) struct Journal {
     others: Vec<CommittedBatch>,
     /// Counts our batches, so that one whose result was lost is recognised.
     commits: u64,
-    decisions: Decisions,
+    decisions: ThreadDecisions,
 }
 
 impl Journal {
@@ -34,7 +34,7 @@ impl Journal {
             size: ThreadSize::default(),
             others: Vec::new(),
             commits: 0,
-            decisions: Decisions::default(),
+            decisions: ThreadDecisions::default(),
         }
     }
 
@@ -75,12 +75,12 @@ impl Journal {
     }
 
     /// Our newest batch, if the head says that it is durable.
-    pub(super) fn our_batch_in<'a>(&self, head: &'a Head) -> Option<&'a CommittedBatch> {
+    pub(super) fn our_batch_in<'a>(&self, head: &'a ThreadHead) -> Option<&'a CommittedBatch> {
         head.batch_of(&self.execution, self.commits)
     }
 
     /// The head, the items, the decisions and the epoch, as far as they are not durable yet.
-    pub(super) fn batch(&self, head: &Head, log: &ItemLog, counter: &str, epoch: Option<&Epoch>) -> Batch {
+    pub(super) fn batch(&self, head: &ThreadHead, log: &ItemLog, counter: &str, epoch: Option<&Epoch>) -> Batch {
         let keys = &self.keys;
         let mut batch = Batch::new().expect(keys.head.clone(), self.version).set(keys.head.clone(), head.encode());
         if log.len() > self.size.items {
@@ -111,7 +111,7 @@ impl Journal {
     }
 
     /// Applies what was read when the thread was opened.
-    pub(super) fn restore(&mut self, head: &Head, version: Version, decisions: &[Decision]) {
+    pub(super) fn restore(&mut self, head: &ThreadHead, version: Version, decisions: &[Decision]) {
         self.version = Some(version);
         self.others = head.others_than(&self.execution);
         decisions.iter().for_each(|decision| self.decisions.remember(decision));
@@ -119,7 +119,14 @@ impl Journal {
     }
 
     /// Adds what others wrote: `count` items from position `from` on, and decisions.
-    pub(super) fn take_in(&mut self, head: &Head, version: Version, decisions: &[Decision], from: usize, count: usize) {
+    pub(super) fn take_in(
+        &mut self,
+        head: &ThreadHead,
+        version: Version,
+        decisions: &[Decision],
+        from: usize,
+        count: usize,
+    ) {
         self.decisions.take_in(decisions, self.size.decisions, from, count);
         self.size = head.last.size;
         self.others = head.others_than(&self.execution);

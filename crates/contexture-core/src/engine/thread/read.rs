@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::claims::{AbandonedTurn, Claims};
 use super::journal::Journal;
-use super::records::{CommittedBatch, Head, Keys, LogRecord, corrupt, decode_decision, decode_epoch, decode_turn};
+use super::records::{
+    CommittedBatch, Keys, LogRecord, ThreadHead, corrupt, decode_decision, decode_epoch, decode_turn,
+};
 use crate::decision::Decision;
 use crate::id::ExecutionId;
 use crate::item::FunctionCall;
@@ -16,8 +18,8 @@ const READ_AHEAD: u64 = 512;
 
 /// The contents of a thread when it is opened.
 #[derive(Default)]
-pub(crate) struct Stored {
-    pub(super) head: Option<(Head, Version)>,
+pub(crate) struct StoredThread {
+    pub(super) head: Option<(ThreadHead, Version)>,
     pub(super) records: Vec<LogRecord<'static>>,
     pub(super) decisions: Vec<Decision>,
     pub(super) epoch: Option<Epoch>,
@@ -33,7 +35,7 @@ pub(super) async fn read_thread(
     keys: &Keys,
     more: Vec<String>,
     is_live: &(dyn Fn(&ExecutionId) -> bool + Sync),
-) -> Result<Stored, StoreError> {
+) -> Result<StoredThread, StoreError> {
     let mut wanted = vec![keys.head.clone(), keys.epoch.clone()];
     wanted.extend(more);
     let mut looks = 0;
@@ -45,7 +47,7 @@ pub(super) async fn read_thread(
         }
         let left = store.list(&keys.all).await?.len();
         if left == 0 {
-            return Ok(Stored { more: found.collect(), ..Stored::default() });
+            return Ok(StoredThread { more: found.collect(), ..StoredThread::default() });
         }
         // Another writer may have created the thread between the two reads.
         looks += 1;
@@ -53,9 +55,9 @@ pub(super) async fn read_thread(
             return Err(corrupt(&keys.head, format!("it is missing, and {left} records of the thread are there")));
         }
     };
-    let mut stored = Stored { more, ..Stored::default() };
+    let mut stored = StoredThread { more, ..StoredThread::default() };
     let Some(head) = head else { return Ok(stored) };
-    let (head, version) = (Head::decode(&keys.head, &head)?, head.version);
+    let (head, version) = (ThreadHead::decode(&keys.head, &head)?, head.version);
     let size = head.last.size;
     stored.records = read_log(store, keys, 0..size.records).await?;
     let items: usize = stored.records.iter().map(|record| record.len()).sum();
@@ -118,12 +120,12 @@ pub(crate) enum HeadNow {
     /// The thread was deleted.
     Gone,
     /// There was a write: of others, or of this execution with a batch whose result was lost.
-    Moved(Box<Changes>),
+    Moved(Box<ThreadChanges>),
 }
 
 /// What others added to a thread.
-pub(crate) struct Changes {
-    pub(super) head: Head,
+pub(crate) struct ThreadChanges {
+    pub(super) head: ThreadHead,
     pub(super) version: Version,
     /// Our own batch whose result was lost and that is durable.
     pub(super) committed_batch: Option<CommittedBatch>,
@@ -134,7 +136,7 @@ pub(crate) struct Changes {
     pub(super) lost_turn: bool,
 }
 
-impl Changes {
+impl ThreadChanges {
     /// Whether a batch of ours whose result was lost is durable.
     pub(crate) fn has_our_batch(&self) -> bool {
         self.committed_batch.is_some()
@@ -156,7 +158,7 @@ pub(super) async fn read_changes(
     let (head, version) = match store.get(&keys.head).await? {
         None if journal.version().is_some() => return Ok(HeadNow::Gone),
         Some(record) if Some(record.version) != journal.version() => {
-            (Head::decode(&keys.head, &record)?, record.version)
+            (ThreadHead::decode(&keys.head, &record)?, record.version)
         }
         None | Some(_) => return Ok(HeadNow::Same),
     };
@@ -169,7 +171,7 @@ pub(super) async fn read_changes(
     // If our batch is durable, it has already taken over the abandoned turns.
     let abandoned_turns = if committed_batch.is_some() { &[] } else { claims.abandoned_turns() };
     let abandoned_turns = read_again(store, abandoned_turns).await?;
-    Ok(HeadNow::Moved(Box::new(Changes {
+    Ok(HeadNow::Moved(Box::new(ThreadChanges {
         head,
         version,
         committed_batch,

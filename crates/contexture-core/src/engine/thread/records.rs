@@ -80,7 +80,7 @@ pub(crate) struct CommittedBatch {
 
 /// The record of a thread that changes with every batch.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct ThreadHead {
     format: u32,
     /// The batch that wrote this head.
     pub(super) last: CommittedBatch,
@@ -92,7 +92,7 @@ pub(super) struct Head {
     ever_hit: bool,
 }
 
-impl Head {
+impl ThreadHead {
     pub(super) fn new(
         last: CommittedBatch,
         others: Vec<CommittedBatch>,
@@ -247,14 +247,14 @@ fn decode<T: for<'a> Deserialize<'a>>(
     format: impl FnOnce(&T) -> u32,
 ) -> Result<T, StoreError> {
     #[derive(Deserialize)]
-    struct Format {
+    struct ThreadRecordFormat {
         format: u32,
     }
     let decoded = serde_json::from_slice::<T>(&record.value);
     // Check the format first: a record of another format may fail to parse, and the error should name the format.
     let found = match &decoded {
         Ok(value) => Some(format(value)),
-        Err(_) => serde_json::from_slice::<Format>(&record.value).ok().map(|found| found.format),
+        Err(_) => serde_json::from_slice::<ThreadRecordFormat>(&record.value).ok().map(|found| found.format),
     };
     match (decoded, found) {
         (_, Some(found)) if found != FORMAT => {

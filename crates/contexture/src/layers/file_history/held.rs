@@ -16,7 +16,7 @@ use crate::files::disk::Gate;
 use crate::fold::{Asking, Folder, Replay, Rest, ShownItem};
 
 /// The folder of a thread.
-pub(super) struct Held {
+pub(super) struct ThreadFolder {
     folder: Folder,
     /// The files of its thread as they were last seen on the disk.
     gate: Gate,
@@ -30,7 +30,7 @@ pub(super) struct Held {
     unreadable: usize,
 }
 
-impl Held {
+impl ThreadFolder {
     /// The folder after the last request that the model responded to.
     ///
     /// A request is assumed before every run of items that the model produced, and wherever there was a
@@ -108,7 +108,7 @@ pub(super) struct Resting {
     unreadable: usize,
 }
 
-impl Held {
+impl ThreadFolder {
     /// Serialises the folder; its decisions must have been taken. The log is released.
     pub(super) fn rest(self) -> Option<Resting> {
         let Self { folder, log, gate: _, newest: _, decided, unreadable } = self;
@@ -124,7 +124,7 @@ impl Resting {
     }
 
     /// Restores the folder, if it belongs to this log and these decisions.
-    pub(super) fn wake(self, folder: Folder, history: &History, decisions: &[Decision]) -> Option<Held> {
+    pub(super) fn wake(self, folder: Folder, history: &History, decisions: &[Decision]) -> Option<ThreadFolder> {
         let Self { rest, decided, unreadable } = self;
         if decided != decisions.len() {
             return None;
@@ -132,7 +132,7 @@ impl Resting {
         let log = history.log();
         let folder = folder.wake(&rest, &counted(log, rest.len())).ok()?;
         let newest = newest_of(&folder, history).cloned();
-        Some(Held { folder, log: log.clone(), gate: Gate::default(), newest, decided, unreadable })
+        Some(ThreadFolder { folder, log: log.clone(), gate: Gate::default(), newest, decided, unreadable })
     }
 }
 

@@ -83,20 +83,20 @@ fn answer(counter: &dyn TokenCounter, text: &str, query: &OutputQuery) -> String
     }
     let most = query.lines.unwrap_or(DEFAULT_LINES).max(1);
     let piece = match &query.search {
-        Some(needle) => Piece::found(&rows, first, needle),
-        None => Piece::run(&rows, first),
+        Some(needle) => PrintableLines::found(&rows, first, needle),
+        None => PrintableLines::run(&rows, first),
     };
     piece.render(counter, rows.len(), most)
 }
 
 /// Lines that could be shown, each with its number and its text.
-struct Piece<'a> {
+struct PrintableLines<'a> {
     lines: Vec<(usize, &'a str)>,
     /// Whether they are search results, which need not be consecutive.
     is_search: bool,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> PrintableLines<'a> {
     fn run(rows: &Rows<'a>, first: usize) -> Self {
         Self { lines: rows.iter().enumerate().skip(first).collect(), is_search: false }
     }

@@ -7,12 +7,12 @@ use contexture_core::ThreadId;
 use contexture_core::decision::Decision;
 use contexture_core::history::History;
 
-use super::held::{Held, Resting};
+use super::held::{Resting, ThreadFolder};
 use crate::fold::Folder;
 
 /// The limits of the cache. Folders beyond it are rebuilt from their log.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct CacheBounds {
     /// The largest number of folders in memory: one of a long conversation takes megabytes.
     pub(super) awake: usize,
     /// The largest number of serialised folders.
@@ -21,7 +21,7 @@ pub(super) struct Bounds {
     pub(super) resting_bytes: usize,
 }
 
-impl Default for Bounds {
+impl Default for CacheBounds {
     fn default() -> Self {
         Self { awake: 32, resting: 4_096, resting_bytes: 64 << 20 }
     }
@@ -31,14 +31,14 @@ impl Default for Bounds {
 ///
 /// A folder is taken out while it is used, so that threads do not wait for each other.
 #[derive(Default)]
-pub(super) struct Shelf {
-    bounds: Bounds,
+pub(super) struct FolderCache {
+    bounds: CacheBounds,
     shelved: Mutex<Shelved>,
 }
 
 #[derive(Default)]
 struct Shelved {
-    awake: HashMap<ThreadId, (u64, Held)>,
+    awake: HashMap<ThreadId, (u64, ThreadFolder)>,
     resting: HashMap<ThreadId, (u64, Resting)>,
     resting_bytes: usize,
     /// Counts how often a folder was put back.
@@ -46,37 +46,37 @@ struct Shelved {
 }
 
 /// The cached folder of a thread.
-pub(super) enum Found {
-    Awake(Box<Held>),
+pub(super) enum CachedFolder {
+    Awake(Box<ThreadFolder>),
     Resting(Resting),
 }
 
-impl Found {
+impl CachedFolder {
     /// Restores the folder, if it belongs to this log and these decisions.
     pub(super) fn wake(
         self,
         new_folder: impl FnOnce() -> Folder,
         history: &History,
         decisions: &[Decision],
-    ) -> Option<Held> {
+    ) -> Option<ThreadFolder> {
         match self {
-            Found::Awake(held) => Some(*held).filter(|held| held.is_of(history, decisions)),
-            Found::Resting(resting) => resting.wake(new_folder(), history, decisions),
+            CachedFolder::Awake(held) => Some(*held).filter(|held| held.is_of(history, decisions)),
+            CachedFolder::Resting(resting) => resting.wake(new_folder(), history, decisions),
         }
     }
 }
 
-impl Shelf {
+impl FolderCache {
     /// Takes the folder of a thread out.
-    pub(super) fn take(&self, thread: &ThreadId) -> Option<Found> {
+    pub(super) fn take(&self, thread: &ThreadId) -> Option<CachedFolder> {
         let mut shelved = self.lock();
-        let awake = shelved.awake.remove(thread).map(|(_, held)| Found::Awake(Box::new(held)));
-        let resting = shelved.remove_resting(thread).map(Found::Resting);
+        let awake = shelved.awake.remove(thread).map(|(_, held)| CachedFolder::Awake(Box::new(held)));
+        let resting = shelved.remove_resting(thread).map(CachedFolder::Resting);
         awake.or(resting)
     }
 
     /// Puts the folder of a thread back. If there are too many, the least recently used one is serialised.
-    pub(super) fn put(&self, thread: ThreadId, held: Held) {
+    pub(super) fn put(&self, thread: ThreadId, held: ThreadFolder) {
         let mut shelved = self.lock();
         shelved.uses += 1;
         let uses = shelved.uses;
@@ -165,14 +165,14 @@ mod tests {
         ThreadId::from(format!("thread-{number}").as_str())
     }
 
-    fn put(shelf: &Shelf, number: usize, history: &History) {
-        let mut held = Held::rebuild(new_folder(), history, &[]);
+    fn put(shelf: &FolderCache, number: usize, history: &History) {
+        let mut held = ThreadFolder::rebuild(new_folder(), history, &[]);
         held.catch_up(history);
         shelf.put(thread(number), held);
     }
 
     /// Which threads are in memory, and which are serialised.
-    fn state(shelf: &Shelf, count: usize) -> String {
+    fn state(shelf: &FolderCache, count: usize) -> String {
         let shelved = shelf.lock();
         let bytes: usize = shelved.resting.values().map(|(_, resting)| resting.bytes()).sum();
         assert_eq!(bytes, shelved.resting_bytes);
@@ -186,8 +186,10 @@ mod tests {
 
     #[test]
     fn folders_used_longest_ago_rest_and_go_last() {
-        let shelf =
-            Shelf { bounds: Bounds { awake: 2, resting: 2, resting_bytes: 1 << 20 }, shelved: Mutex::default() };
+        let shelf = FolderCache {
+            bounds: CacheBounds { awake: 2, resting: 2, resting_bytes: 1 << 20 },
+            shelved: Mutex::default(),
+        };
         let history = history(50);
         (0..3).for_each(|number| put(&shelf, number, &history));
         assert_eq!(state(&shelf, 3), "raa");
@@ -195,7 +197,7 @@ mod tests {
         put(&shelf, 3, &history);
         assert_eq!(state(&shelf, 4), "rara");
         let woken = shelf.take(&thread(0)).unwrap();
-        assert!(matches!(woken, Found::Resting(_)));
+        assert!(matches!(woken, CachedFolder::Resting(_)));
         let woken = woken.wake(new_folder, &history, &[]).unwrap();
         assert_eq!(state(&shelf, 4), "-ara");
         shelf.put(thread(0), woken);
@@ -208,22 +210,23 @@ mod tests {
     fn bytes_at_rest_are_bounded() {
         let history = history(50);
         let bytes = {
-            let held = Held::rebuild(new_folder(), &history, &[]);
+            let held = ThreadFolder::rebuild(new_folder(), &history, &[]);
             held.rest().unwrap().bytes()
         };
-        let bounds = Bounds { awake: 1, resting: 100, resting_bytes: 3 * bytes + bytes / 2 };
-        let shelf = Shelf { bounds, shelved: Mutex::default() };
+        let bounds = CacheBounds { awake: 1, resting: 100, resting_bytes: 3 * bytes + bytes / 2 };
+        let shelf = FolderCache { bounds, shelved: Mutex::default() };
         (0..6).for_each(|number| put(&shelf, number, &history));
         assert_eq!(state(&shelf, 6), "--rrra");
-        let tiny = Bounds { awake: 1, resting: 100, resting_bytes: bytes - 1 };
-        let shelf = Shelf { bounds: tiny, shelved: Mutex::default() };
+        let tiny = CacheBounds { awake: 1, resting: 100, resting_bytes: bytes - 1 };
+        let shelf = FolderCache { bounds: tiny, shelved: Mutex::default() };
         (0..3).for_each(|number| put(&shelf, number, &history));
         assert_eq!(state(&shelf, 3), "--a");
     }
 
     #[test]
     fn a_folder_at_rest_is_of_no_use_to_another_log_or_other_decisions() {
-        let shelf = Shelf { bounds: Bounds { awake: 1, ..Bounds::default() }, shelved: Mutex::default() };
+        let shelf =
+            FolderCache { bounds: CacheBounds { awake: 1, ..CacheBounds::default() }, shelved: Mutex::default() };
         let own = history(50);
         let decision = Decision {
             number: 0,

@@ -23,7 +23,7 @@ const SAMPLE_BYTES: usize = 1024;
 const AIM: f64 = 0.96;
 
 /// A file to be shown.
-pub(super) struct Subject<'a> {
+pub(super) struct ShownFile<'a> {
     pub(super) path: &'a str,
     pub(super) anchor: &'a str,
     pub(super) lines: &'a [LineRange],
@@ -31,7 +31,7 @@ pub(super) struct Subject<'a> {
     pub(super) line_count: u32,
 }
 
-impl Subject<'_> {
+impl ShownFile<'_> {
     /// The block with all of the requested text.
     pub(super) fn whole(&self) -> String {
         if self.text.is_empty() {

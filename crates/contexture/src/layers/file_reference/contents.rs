@@ -13,29 +13,29 @@ const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
 const INLINE_BYTES: usize = 256 * 1024;
 
 /// A text with its derived data.
-pub(super) struct Content {
+pub(super) struct SketchedText {
     pub(super) hash: ContentHash,
     pub(super) text: Arc<str>,
     pub(super) line_count: u32,
     pub(super) words: Arc<TextSketch>,
 }
 
-impl Content {
+impl SketchedText {
     /// Derives the data of a text.
-    pub(super) async fn of(text: String) -> Content {
+    pub(super) async fn of(text: String) -> SketchedText {
         let text: Arc<str> = text.into();
         if text.len() > INLINE_BYTES
             && let Ok(threads) = tokio::runtime::Handle::try_current()
         {
             let shared = text.clone();
-            let looked_through = threads.spawn_blocking(move || Content::new(shared)).await;
-            return looked_through.unwrap_or_else(|_| Content::new(text));
+            let looked_through = threads.spawn_blocking(move || SketchedText::new(shared)).await;
+            return looked_through.unwrap_or_else(|_| SketchedText::new(text));
         }
-        Content::new(text)
+        SketchedText::new(text)
     }
 
-    fn new(text: Arc<str>) -> Content {
-        Content {
+    fn new(text: Arc<str>) -> SketchedText {
+        SketchedText {
             hash: ContentHash(*blake3::hash(text.as_bytes()).as_bytes()),
             line_count: count_lines(&text),
             words: Arc::new(TextSketch::of(&text)),
@@ -54,12 +54,12 @@ fn count_lines(text: &str) -> u32 {
 /// The texts in memory.
 #[derive(Default)]
 pub(super) struct Contents {
-    kept: Mutex<Kept>,
+    kept: Mutex<TextCache>,
 }
 
 #[derive(Default)]
-struct Kept {
-    texts: HashMap<ContentHash, (Arc<Content>, u64)>,
+struct TextCache {
+    texts: HashMap<ContentHash, (Arc<SketchedText>, u64)>,
     bytes: usize,
     /// Counts uses, to find the least recently used text.
     uses: u64,
@@ -67,7 +67,7 @@ struct Kept {
 
 impl Contents {
     /// Returns the text with this hash, if it is in memory.
-    pub(super) fn get(&self, hash: &ContentHash) -> Option<Arc<Content>> {
+    pub(super) fn get(&self, hash: &ContentHash) -> Option<Arc<SketchedText>> {
         let mut kept = self.lock();
         kept.uses += 1;
         let uses = kept.uses;
@@ -77,7 +77,7 @@ impl Contents {
     }
 
     /// Adds a text, and evicts the least recently used ones if there is not enough space.
-    pub(super) fn keep(&self, content: Content) -> Arc<Content> {
+    pub(super) fn keep(&self, content: SketchedText) -> Arc<SketchedText> {
         let mut kept = self.lock();
         kept.uses += 1;
         let uses = kept.uses;
@@ -94,12 +94,12 @@ impl Contents {
         content
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, TextCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl TextCache {
     /// Frees a quarter of the space at once, so that it is not done for every text.
     fn forget_oldest(&mut self) {
         let mut by_age: Vec<(u64, ContentHash)> = self.texts.iter().map(|(hash, (_, used))| (*used, *hash)).collect();

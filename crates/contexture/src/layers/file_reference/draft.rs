@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use contexture_core::host::{FileError, FileErrorCode, FileStamp};
 
-use super::contents::Content;
-use super::mentions::Mention;
+use super::contents::SketchedText;
+use super::mentions::FileMention;
 use super::state::{FileReferences, FileStatus, Memo, TrackedFile};
 
 /// A state while it is being changed.
-pub(super) struct Draft<'a> {
+pub(super) struct ReferencesDraft<'a> {
     base: &'a FileReferences,
     changed: Option<FileReferences>,
     /// Whether the change is visible to the model.
@@ -18,7 +18,7 @@ pub(super) struct Draft<'a> {
 
 /// The result of checking a tracked file.
 #[derive(Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum FileCheck {
     /// It is unchanged.
     Same,
     /// It has to be read to find out.
@@ -28,14 +28,14 @@ pub(super) enum Verdict {
 }
 
 /// The result of reading a file.
-pub(super) enum Outcome {
+pub(super) enum FileReadResult {
     /// Its text.
-    Text(Arc<Content>, FileStamp),
+    Text(Arc<SketchedText>, FileStamp),
     /// An error, and the file's stamp if that is available.
     Refused(FileError, Option<FileStamp>),
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ReferencesDraft<'a> {
     pub(super) fn new(base: &'a FileReferences) -> Self {
         Self { base, changed: None, visible: false }
     }
@@ -60,7 +60,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds named files, and returns their indices.
-    pub(super) fn name(&mut self, mentions: Vec<Mention>, turn: u64) -> Vec<usize> {
+    pub(super) fn name(&mut self, mentions: Vec<FileMention>, turn: u64) -> Vec<usize> {
         if mentions.is_empty() {
             return Vec::new();
         }
@@ -101,7 +101,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Applies the result of reading a file.
-    pub(super) fn read(&mut self, index: usize, outcome: Outcome, turn: u64) {
+    pub(super) fn read(&mut self, index: usize, outcome: FileReadResult, turn: u64) {
         let file = &self.state().files[index];
         let status = outcome.status(&file.status);
         match (&file.status, &status) {
@@ -115,7 +115,7 @@ impl<'a> Draft<'a> {
             }
             _ => self.find(index, status, turn),
         }
-        if let Outcome::Text(content, _) = outcome {
+        if let FileReadResult::Text(content, _) = outcome {
             let known: &OnceLock<_> = &self.state().files[index].text_words.0;
             // It may have been set already, to the same value.
             let _ = known.set(content.words.clone());
@@ -123,7 +123,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Mention {
+impl FileMention {
     fn into_file(self, turn: u64) -> TrackedFile {
         let mut file = TrackedFile::new(self.path, self.written, turn);
         file.mentions = 1;
@@ -142,14 +142,14 @@ impl Mention {
     }
 }
 
-impl Outcome {
+impl FileReadResult {
     /// The status of a file after this, given its previous one.
     fn status(&self, before: &FileStatus) -> FileStatus {
         match self {
-            Outcome::Text(content, stamp) => {
+            FileReadResult::Text(content, stamp) => {
                 FileStatus::Present { hash: content.hash, stamp: *stamp, line_count: content.line_count }
             }
-            Outcome::Refused(error, stamp) => refused(error, *stamp, before),
+            FileReadResult::Refused(error, stamp) => refused(error, *stamp, before),
         }
     }
 }
@@ -165,21 +165,21 @@ fn refused(error: &FileError, stamp: Option<FileStamp>, before: &FileStatus) -> 
 }
 
 /// What a tracked file's current stamp means for it.
-pub(super) fn judge(status: &FileStatus, looked: &Result<FileStamp, FileError>) -> Verdict {
+pub(super) fn judge(status: &FileStatus, looked: &Result<FileStamp, FileError>) -> FileCheck {
     match (status, looked) {
-        (FileStatus::Unread, _) | (FileStatus::Deleted, Ok(_)) => Verdict::Read,
+        (FileStatus::Unread, _) | (FileStatus::Deleted, Ok(_)) => FileCheck::Read,
         (FileStatus::Present { stamp, .. }, Ok(now)) => same_if(stamp.settled && stamp.matches(now)),
         // A failed read may succeed the next time; a file that is forbidden or not text stays so until it changes.
-        (FileStatus::Refused { code: FileErrorCode::ReadFailed, .. }, Ok(_)) => Verdict::Read,
+        (FileStatus::Refused { code: FileErrorCode::ReadFailed, .. }, Ok(_)) => FileCheck::Read,
         (FileStatus::Refused { stamp, .. }, Ok(now)) => {
             same_if(stamp.is_some_and(|stamp| stamp.settled && stamp.matches(now)))
         }
-        (FileStatus::Refused { code, .. }, Err(error)) if *code == error.code => Verdict::Same,
-        (FileStatus::Deleted, Err(error)) if error.code == FileErrorCode::NotFound => Verdict::Same,
-        (before, Err(error)) => Verdict::Now(refused(error, None, before)),
+        (FileStatus::Refused { code, .. }, Err(error)) if *code == error.code => FileCheck::Same,
+        (FileStatus::Deleted, Err(error)) if error.code == FileErrorCode::NotFound => FileCheck::Same,
+        (before, Err(error)) => FileCheck::Now(refused(error, None, before)),
     }
 }
 
-fn same_if(same: bool) -> Verdict {
-    if same { Verdict::Same } else { Verdict::Read }
+fn same_if(same: bool) -> FileCheck {
+    if same { FileCheck::Same } else { FileCheck::Read }
 }

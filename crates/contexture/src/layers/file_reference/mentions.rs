@@ -20,7 +20,7 @@ const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// A file that a message names.
 #[derive(Debug, PartialEq)]
-pub(super) struct Mention {
+pub(super) struct FileMention {
     /// The path below the base, or the reference as written if it can't be a path.
     pub(super) path: String,
     /// The reference as written, where that differs.
@@ -35,7 +35,7 @@ pub(super) struct Mention {
 #[derive(Debug, Default)]
 pub(super) struct MessageFiles {
     /// The files that user messages name, each once.
-    pub(super) mentions: Vec<Mention>,
+    pub(super) mentions: Vec<FileMention>,
     /// The texts of the user messages as written.
     pub(super) query: String,
     /// The same without the references.
@@ -75,7 +75,7 @@ impl MessageFiles {
                     places.insert(path.clone().into_owned(), self.mentions.len());
                     let written = (path != reference.path).then(|| reference.path.to_owned());
                     let lines = reference.lines.into_iter().collect();
-                    self.mentions.push(Mention { path: path.into_owned(), written, lines, refusal });
+                    self.mentions.push(FileMention { path: path.into_owned(), written, lines, refusal });
                 }
             }
         }
@@ -84,7 +84,7 @@ impl MessageFiles {
     }
 }
 
-impl Mention {
+impl FileMention {
     /// Merges another reference to the same file: more of its lines, or all of them.
     fn join(&mut self, reference: &Reference<'_>) {
         match reference.lines {
@@ -171,8 +171,9 @@ mod tests {
 
     fn mentions(text: &str) -> Vec<Told> {
         let found = MessageFiles::of(&[Item::user(text)], &AllowList::default());
-        let mention =
-            |mention: Mention| (mention.path, mention.written, mention.lines, mention.refusal.map(|error| error.code));
+        let mention = |mention: FileMention| {
+            (mention.path, mention.written, mention.lines, mention.refusal.map(|error| error.code))
+        };
         found.mentions.into_iter().map(mention).collect()
     }
 

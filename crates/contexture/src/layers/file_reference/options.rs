@@ -81,7 +81,7 @@ impl Default for FileReferenceOptions {
 
 /// Validated options.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct ValidOptions {
     pub(super) slot: Slot,
     pub(super) scoring_model: String,
     pub(super) scoring: bool,
@@ -91,9 +91,9 @@ pub(super) struct Settings {
     pub(super) read_concurrency: usize,
 }
 
-impl Settings {
+impl ValidOptions {
     /// Validates the options.
-    pub(super) fn of(options: &FileReferenceOptions) -> Result<Settings, SpecError> {
+    pub(super) fn of(options: &FileReferenceOptions) -> Result<ValidOptions, SpecError> {
         let refuse = |field: &str, problem: String| Err(SpecError::layer(ID, field, problem));
         match options.max_file_size {
             0 => return refuse("max_file_size", "is 0, so no file could ever be read".into()),
@@ -118,7 +118,7 @@ impl Settings {
             }
             _ => {}
         }
-        Ok(Settings {
+        Ok(ValidOptions {
             slot: options.slot,
             scoring_model: options.scoring_model.clone().unwrap_or_default(),
             scoring: options.scoring,

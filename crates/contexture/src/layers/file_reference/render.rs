@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use contexture_core::tokens::ITEM_OVERHEAD_TOKENS;
 
-use super::block::Subject;
-use super::contents::Content;
+use super::block::ShownFile;
+use super::contents::SketchedText;
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
 use contexture_text::counts::Counts;
 use contexture_text::one_line::one_line;
@@ -92,7 +92,7 @@ pub(super) struct Page<'a> {
     pub(super) ageing_turns: u64,
     pub(super) budget: u64,
     /// The source of texts.
-    pub(super) contents: &'a dyn Fn(&ContentHash) -> Option<Arc<Content>>,
+    pub(super) contents: &'a dyn Fn(&ContentHash) -> Option<Arc<SketchedText>>,
 }
 
 /// Why a file is listed but not shown.
@@ -157,7 +157,7 @@ impl Page<'_> {
         rendering: &mut Rendering,
     ) -> u64 {
         let heading = counts.count(HEADING) + counts.count(PREFACE);
-        let mut names = Names::reserve(self, order, room / 2, counts);
+        let mut names = ListingRoom::reserve(self, order, room / 2, counts);
         let mut left = room.saturating_sub(heading + names.tokens);
         let mut used = 0;
         let showable = || order.iter().filter(|(_, reason)| reason.is_none()).map(|(index, _)| *index);
@@ -173,16 +173,16 @@ impl Page<'_> {
             let share = (left / 2).max(with_spare.saturating_sub(behind)).max(least.min(with_spare));
             let room = BlockRoom { left: with_spare, share, least };
             let taken = match self.block(file, room, counts) {
-                Shown::Block(block, visibility, tokens) => {
+                RenderedFile::Block(block, visibility, tokens) => {
                     body.push_str(&block);
                     rendering.visibilities[index] = visibility;
                     tokens
                 }
-                Shown::Missing => {
+                RenderedFile::Missing => {
                     rendering.missing.push(index);
                     self.guess(index).min(share)
                 }
-                Shown::NoRoom => {
+                RenderedFile::NoRoom => {
                     names.keep();
                     rendering.spare = rendering.spare.max(with_spare);
                     continue;
@@ -204,15 +204,15 @@ impl Page<'_> {
     }
 
     /// Shows a file whole if it fits into the remaining room, otherwise as an excerpt within its share.
-    fn block(&self, file: &TrackedFile, room: BlockRoom, counts: &mut Counts<'_>) -> Shown {
+    fn block(&self, file: &TrackedFile, room: BlockRoom, counts: &mut Counts<'_>) -> RenderedFile {
         let BlockRoom { left, share, least } = room;
-        let FileStatus::Present { hash, stamp, .. } = &file.status else { return Shown::NoRoom };
+        let FileStatus::Present { hash, stamp, .. } = &file.status else { return RenderedFile::NoRoom };
         let large = stamp.size / MAX_BYTES_PER_TOKEN > left;
         if left < least && large && file.lines.is_empty() {
-            return Shown::NoRoom;
+            return RenderedFile::NoRoom;
         }
-        let Some(content) = (self.contents)(hash) else { return Shown::Missing };
-        let subject = Subject {
+        let Some(content) = (self.contents)(hash) else { return RenderedFile::Missing };
+        let subject = ShownFile {
             path: &file.path,
             anchor: &file.anchor,
             lines: &file.lines,
@@ -224,18 +224,18 @@ impl Page<'_> {
             if block.len() as u64 / MAX_BYTES_PER_TOKEN <= left {
                 let tokens = counts.count(&block) + SEAM_TOKENS;
                 if tokens <= left {
-                    return Shown::Block(block, Visibility::Whole(tokens), tokens);
+                    return RenderedFile::Block(block, Visibility::Whole(tokens), tokens);
                 }
             }
         }
         if share < least {
-            return Shown::NoRoom;
+            return RenderedFile::NoRoom;
         }
         match subject.excerpt(share - SEAM_TOKENS, counts) {
             Some((block, tokens)) => {
-                Shown::Block(block, Visibility::Excerpt(tokens + SEAM_TOKENS), tokens + SEAM_TOKENS)
+                RenderedFile::Block(block, Visibility::Excerpt(tokens + SEAM_TOKENS), tokens + SEAM_TOKENS)
             }
-            None => Shown::NoRoom,
+            None => RenderedFile::NoRoom,
         }
     }
 
@@ -317,7 +317,7 @@ struct BlockRoom {
 }
 
 /// The room reserved for listing files.
-struct Names {
+struct ListingRoom {
     tokens: u64,
     /// Whether it is enough to list all of them.
     all: bool,
@@ -325,9 +325,9 @@ struct Names {
     unshown: usize,
 }
 
-impl Names {
+impl ListingRoom {
     /// Reserves room to list all files, but no more than `limit`.
-    fn reserve(page: &Page<'_>, order: &[(usize, Option<Reason>)], limit: u64, counts: &mut Counts<'_>) -> Names {
+    fn reserve(page: &Page<'_>, order: &[(usize, Option<Reason>)], limit: u64, counts: &mut Counts<'_>) -> ListingRoom {
         let mut tokens = counts.count(LIST_HEADING);
         for (index, reason) in order {
             if tokens > limit {
@@ -335,10 +335,10 @@ impl Names {
             }
             tokens += counts.count(&page.line(*index, reason.unwrap_or(Reason::NoRoom)));
         }
-        Names { tokens: tokens.min(limit), all: tokens <= limit, unshown: order.len() }
+        ListingRoom { tokens: tokens.min(limit), all: tokens <= limit, unshown: order.len() }
     }
 
-    /// Frees the room of a file's line because the file is shown; [`keep`](Names::keep) reserves it again.
+    /// Frees the room of a file's line because the file is shown; [`keep`](ListingRoom::keep) reserves it again.
     fn spare(&mut self, line: impl FnOnce() -> String, counts: &mut Counts<'_>) -> u64 {
         self.unshown -= 1;
         if !self.all {
@@ -363,7 +363,7 @@ fn guess(file: &TrackedFile) -> u64 {
 }
 
 /// The result for one file.
-enum Shown {
+enum RenderedFile {
     Block(String, Visibility, u64),
     Missing,
     NoRoom,

@@ -12,7 +12,7 @@ use contexture_core::{Item, ItemLog, SpecError, ThreadId};
 use futures_util::future::BoxFuture;
 
 use super::score::Scorer;
-use super::tracker::{Host, Room};
+use super::tracker::{LayerHost, MessageRoom};
 use super::{FileReference, FileReferenceOptions, FileReferences, FileReport, Untrack, untrack};
 
 /// A model as a function from a prompt to a response.
@@ -94,7 +94,7 @@ impl Conversation {
     pub async fn append(&mut self, items: Vec<Item>) -> Appended {
         let model = self.model.clone().map(Asked);
         let host = host(&self.layer, &*self.fs, &model);
-        let room = Room { budget: self.budget, counter: &*self.counter };
+        let room = MessageRoom { budget: self.budget, counter: &*self.counter };
         let taken_in = self.layer.tracker.take_in(host, &self.thread_id, &self.state, items, &self.log, room).await;
         let OnItemAppendResult { items, state, rerender } = taken_in;
         let appended = Appended { items, state_changed: state.is_some(), rerender: rerender.is_some() };
@@ -109,7 +109,7 @@ impl Conversation {
     pub async fn recall(&mut self) -> Option<String> {
         let model = self.model.clone().map(Asked);
         let (host, turn) = (host(&self.layer, &*self.fs, &model), self.log.user_messages());
-        let room = Room { budget: self.budget, counter: &*self.counter };
+        let room = MessageRoom { budget: self.budget, counter: &*self.counter };
         let recalled = self.layer.tracker.recall(host, &self.thread_id, &self.state, turn, room).await;
         self.state = recalled.state.map_or_else(|| self.state.clone(), Arc::new);
         recalled.page.text().map(str::to_owned)
@@ -187,9 +187,9 @@ impl Scorer for Asked {
     }
 }
 
-fn host<'a>(layer: &'a FileReference, fs: &'a dyn FsAdapter, model: &'a Option<Asked>) -> Host<'a> {
+fn host<'a>(layer: &'a FileReference, fs: &'a dyn FsAdapter, model: &'a Option<Asked>) -> LayerHost<'a> {
     let fs = layer.files.as_deref().unwrap_or(fs);
-    Host { fs, scorer: model.as_ref().map(|asked| asked as &dyn Scorer), sleep: &never }
+    LayerHost { fs, scorer: model.as_ref().map(|asked| asked as &dyn Scorer), sleep: &never }
 }
 
 /// A clock on which nothing waits: models respond at once.

@@ -13,10 +13,10 @@ use contexture_core::{Item, ItemLog, ThreadId};
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::contents::{Content, Contents};
-use super::draft::{Draft, Outcome, Verdict, judge};
+use super::contents::{Contents, SketchedText};
+use super::draft::{FileCheck, FileReadResult, ReferencesDraft, judge};
 use super::mentions::{self, MessageFiles};
-use super::options::Settings;
+use super::options::ValidOptions;
 use super::render::{Page, Rendering, Visibility, rank};
 use super::score::{self, Scorer, Sleep};
 use super::state::{ContentHash, FileReferences, FileStatus, TrackedFile};
@@ -40,7 +40,7 @@ const MAX_PAGES: usize = 256;
 
 /// The layer's access to files, model and counter.
 #[derive(Clone, Copy)]
-pub(super) struct Host<'a> {
+pub(super) struct LayerHost<'a> {
     pub(super) fs: &'a dyn FsAdapter,
     /// The model, if there is one.
     pub(super) scorer: Option<&'a dyn Scorer>,
@@ -49,14 +49,14 @@ pub(super) struct Host<'a> {
 
 /// The limits of the message.
 #[derive(Clone, Copy)]
-pub(super) struct Room<'a> {
+pub(super) struct MessageRoom<'a> {
     pub(super) budget: u64,
     pub(super) counter: &'a dyn TokenCounter,
 }
 
 /// The implementation of the layer's hooks.
 pub(super) struct Tracker {
-    pub(super) settings: Settings,
+    pub(super) settings: ValidOptions,
     contents: Contents,
     counts: Mutex<KeptCounts>,
     pages: Mutex<HashMap<ThreadId, Arc<LastPage>>>,
@@ -74,30 +74,30 @@ pub(super) struct LastPage {
 }
 
 /// The result of `recall`.
-pub(super) struct Recalled {
+pub(super) struct RecalledPage {
     pub(super) page: Arc<LastPage>,
     /// The new state, if a file turned out to have changed.
     pub(super) state: Option<FileReferences>,
 }
 
 impl Tracker {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: ValidOptions) -> Self {
         Self { settings, contents: Contents::default(), counts: Mutex::default(), pages: Mutex::default() }
     }
 
     /// Processes items: finds named files, checks all tracked ones, scores them, and turns references into links.
     pub(super) async fn take_in(
         &self,
-        host: Host<'_>,
+        host: LayerHost<'_>,
         thread_id: &ThreadId,
         state: &Arc<FileReferences>,
         mut items: Vec<Item>,
         log: &ItemLog,
-        room: Room<'_>,
+        room: MessageRoom<'_>,
     ) -> OnItemAppendResult<FileReferences> {
         let mut found = MessageFiles::of(&items, &self.settings.allow_list);
         let turn = log.user_messages() + found.user_messages;
-        let mut draft = Draft::new(state);
+        let mut draft = ReferencesDraft::new(state);
         draft.touch(mentions::touched(&items, log, state), turn, self.settings.ageing_turns);
         let named = draft.name(std::mem::take(&mut found.mentions), turn);
         self.refresh(host, &mut draft, turn).await;
@@ -115,7 +115,7 @@ impl Tracker {
     }
 
     /// Checks all tracked files and reads those that may have changed.
-    async fn refresh(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64) {
+    async fn refresh(&self, host: LayerHost<'_>, draft: &mut ReferencesDraft<'_>, turn: u64) {
         let files = &draft.state().files;
         let mut to_read: Vec<usize> =
             (0..files.len()).filter(|index| files[*index].status == FileStatus::Unread).collect();
@@ -125,9 +125,9 @@ impl Tracker {
         let mut statuses = Vec::new();
         for (index, looked) in watched.into_iter().zip(looked) {
             match judge(&files[index].status, &looked) {
-                Verdict::Same => {}
-                Verdict::Read => to_read.push(index),
-                Verdict::Now(status) => statuses.push((index, status)),
+                FileCheck::Same => {}
+                FileCheck::Read => to_read.push(index),
+                FileCheck::Now(status) => statuses.push((index, status)),
             }
         }
         for (index, status) in statuses {
@@ -137,7 +137,7 @@ impl Tracker {
     }
 
     /// Reads files concurrently.
-    async fn read(&self, host: Host<'_>, draft: &mut Draft<'_>, indices: Vec<usize>, turn: u64) {
+    async fn read(&self, host: LayerHost<'_>, draft: &mut ReferencesDraft<'_>, indices: Vec<usize>, turn: u64) {
         let jobs: Vec<(usize, String)> =
             indices.into_iter().map(|index| (index, draft.state().files[index].path.clone())).collect();
         let reading = stream::iter(jobs).map(|(index, path)| async move { (index, self.examine(host, &path).await) });
@@ -147,18 +147,20 @@ impl Tracker {
         }
     }
 
-    async fn examine(&self, host: Host<'_>, path: &str) -> Outcome {
+    async fn examine(&self, host: LayerHost<'_>, path: &str) -> FileReadResult {
         let limits = self.settings.limits;
         match host.fs.read(path, limits).await {
             Ok(FileText { linked_name: Some(name), stamp, .. }) if !self.settings.allow_list.allows(&name) => {
                 let message = "it is a link to a file of a kind that is not read";
-                Outcome::Refused(FileError::new(FileErrorCode::SymlinkRejected, path, message), Some(stamp))
+                FileReadResult::Refused(FileError::new(FileErrorCode::SymlinkRejected, path, message), Some(stamp))
             }
-            Ok(FileText { text, stamp, .. }) => Outcome::Text(self.contents.keep(Content::of(text).await), stamp),
+            Ok(FileText { text, stamp, .. }) => {
+                FileReadResult::Text(self.contents.keep(SketchedText::of(text).await), stamp)
+            }
             Err(error) => {
                 let seen = matches!(error.code, FileErrorCode::NotText | FileErrorCode::PermissionDenied);
                 let stamp = if seen { host.fs.stat(path, limits).await.ok() } else { None };
-                Outcome::Refused(error, stamp)
+                FileReadResult::Refused(error, stamp)
             }
         }
     }
@@ -166,12 +168,12 @@ impl Tracker {
     /// Scores the files against the user's message, if it is about any of them.
     async fn score(
         &self,
-        host: Host<'_>,
-        draft: &mut Draft<'_>,
+        host: LayerHost<'_>,
+        draft: &mut ReferencesDraft<'_>,
         found: &MessageFiles,
         named: &[usize],
         turn: u64,
-        room: Room<'_>,
+        room: MessageRoom<'_>,
     ) {
         let query = QueryWords::of(&found.bare_query);
         let is_related = |file: &TrackedFile| !query.is_empty() && score::is_related(file, &query);
@@ -205,7 +207,13 @@ impl Tracker {
     }
 
     /// Whether every file in use is shown whole, so that their order does not matter. A single file needs no order.
-    async fn all_fit(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64, room: Room<'_>) -> bool {
+    async fn all_fit(
+        &self,
+        host: LayerHost<'_>,
+        draft: &mut ReferencesDraft<'_>,
+        turn: u64,
+        room: MessageRoom<'_>,
+    ) -> bool {
         let ageing_turns = self.settings.ageing_turns;
         let is_in_use =
             |file: &TrackedFile| matches!(file.status, FileStatus::Present { .. }) && file.age(turn) <= ageing_turns;
@@ -220,7 +228,7 @@ impl Tracker {
     /// Scores files with a model, concurrently. Files without text, failures and late responses are left out.
     async fn ask(
         &self,
-        host: Host<'_>,
+        host: LayerHost<'_>,
         scorer: &dyn Scorer,
         files: &[Arc<TrackedFile>],
         indices: Vec<usize>,
@@ -238,12 +246,12 @@ impl Tracker {
     }
 
     /// Returns a text from memory, or from its file if that still has it.
-    async fn content(&self, host: Host<'_>, hash: &ContentHash, path: &str) -> Option<Arc<Content>> {
+    async fn content(&self, host: LayerHost<'_>, hash: &ContentHash, path: &str) -> Option<Arc<SketchedText>> {
         if let Some(content) = self.contents.get(hash) {
             return Some(content);
         }
         match self.examine(host, path).await {
-            Outcome::Text(content, _) if content.hash == *hash => Some(content),
+            FileReadResult::Text(content, _) if content.hash == *hash => Some(content),
             _ => None,
         }
     }
@@ -251,30 +259,36 @@ impl Tracker {
     /// Returns the message for the model. Texts that are not in memory are read again.
     pub(super) async fn recall(
         &self,
-        host: Host<'_>,
+        host: LayerHost<'_>,
         thread_id: &ThreadId,
         state: &Arc<FileReferences>,
         turn: u64,
-        room: Room<'_>,
-    ) -> Recalled {
-        let Room { budget, counter } = room;
+        room: MessageRoom<'_>,
+    ) -> RecalledPage {
+        let MessageRoom { budget, counter } = room;
         if let Some(page) = self.page(thread_id)
             && page.holds(state, turn, budget)
             && self.counts_as_before(counter)
         {
-            return Recalled { page, state: None };
+            return RecalledPage { page, state: None };
         }
-        let mut draft = Draft::new(state);
+        let mut draft = ReferencesDraft::new(state);
         let rendering = self.render_all(host, &mut draft, turn, room).await;
         let changed = draft.into_changed();
         let shown = changed.clone().map_or_else(|| state.clone(), Arc::new);
         let page = Arc::new(LastPage::new(shown, turn, self.settings.ageing_turns, budget, rendering));
         self.keep_page(thread_id, page.clone());
-        Recalled { page, state: changed }
+        RecalledPage { page, state: changed }
     }
 
     /// Renders the message. Texts that are not in memory are read again.
-    async fn render_all(&self, host: Host<'_>, draft: &mut Draft<'_>, turn: u64, room: Room<'_>) -> Rendering {
+    async fn render_all(
+        &self,
+        host: LayerHost<'_>,
+        draft: &mut ReferencesDraft<'_>,
+        turn: u64,
+        room: MessageRoom<'_>,
+    ) -> Rendering {
         let mut rendering = self.render(draft.state(), turn, room);
         for _ in 0..MAX_ROUNDS {
             if rendering.missing.is_empty() {
@@ -286,7 +300,7 @@ impl Tracker {
         rendering
     }
 
-    fn render(&self, state: &FileReferences, turn: u64, room: Room<'_>) -> Rendering {
+    fn render(&self, state: &FileReferences, turn: u64, room: MessageRoom<'_>) -> Rendering {
         let contents = |hash: &ContentHash| self.contents.get(hash);
         let ageing_turns = self.settings.ageing_turns;
         let page = Page { state, turn, ageing_turns, budget: room.budget, contents: &contents };

@@ -20,7 +20,7 @@ const MAX_QUERY_WORDS: usize = 64;
 
 /// A sketch consists of lines of 512 bits, and each word sets bits in only one line, so that a lookup touches memory
 /// once.
-type Line = [u64; 8];
+type SketchLine = [u64; 8];
 
 /// The number of lines of a text's sketch.
 const TEXT_LINES: usize = 16;
@@ -40,7 +40,7 @@ const STOP_WORDS: [&str; 77] = [
 
 /// A set of words as a Bloom filter. The false positive rate is about one in thirty for a file of usual size.
 #[derive(Clone)]
-pub(super) struct Sketch<const LINES: usize>(Box<[Line; LINES]>);
+pub(super) struct Sketch<const LINES: usize>(Box<[SketchLine; LINES]>);
 
 /// The words of a text.
 pub(super) type TextSketch = Sketch<TEXT_LINES>;

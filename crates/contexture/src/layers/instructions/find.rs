@@ -6,8 +6,8 @@ use std::sync::Arc;
 use contexture_core::host::{FileErrorCode, FsAdapter, relative_path};
 
 use super::imports::imports;
-use super::read::{Owner, Shelf, markdown_beneath};
-use super::render::Section;
+use super::read::{FileOwner, InstructionCache, markdown_beneath};
+use super::render::InstructionSection;
 use super::{MAX_HOPS, MAX_PATH_BYTES};
 use contexture_text::block::start_of;
 use contexture_text::front_matter::FrontMatter;
@@ -22,19 +22,19 @@ const MAX_FILES: usize = 100;
 
 /// Collects instructions.
 pub(super) struct Collection<'a> {
-    shelf: &'a mut Shelf,
+    shelf: &'a mut InstructionCache,
     project: Arc<dyn FsAdapter>,
     user: Option<Arc<dyn FsAdapter>>,
-    sections: Vec<Section>,
+    sections: Vec<InstructionSection>,
     problems: Vec<String>,
     /// Files already visited, and contents already shown.
-    seen: HashSet<(Owner, String)>,
+    seen: HashSet<(FileOwner, String)>,
     contents: HashSet<[u8; 32]>,
 }
 
 /// A file to be added, and how it was reached.
-struct Waiting {
-    owner: Owner,
+struct FileToAdd {
+    owner: FileOwner,
     path: String,
     hops: usize,
     by: Option<String>,
@@ -43,7 +43,11 @@ struct Waiting {
 }
 
 impl<'a> Collection<'a> {
-    pub(super) fn new(shelf: &'a mut Shelf, project: Arc<dyn FsAdapter>, user: Option<Arc<dyn FsAdapter>>) -> Self {
+    pub(super) fn new(
+        shelf: &'a mut InstructionCache,
+        project: Arc<dyn FsAdapter>,
+        user: Option<Arc<dyn FsAdapter>>,
+    ) -> Self {
         let (sections, problems) = (Vec::new(), Vec::new());
         Self { shelf, project, user, sections, problems, seen: HashSet::new(), contents: HashSet::new() }
     }
@@ -54,19 +58,19 @@ impl<'a> Collection<'a> {
             return;
         }
         for path in [".codex/AGENTS.override.md", ".codex/AGENTS.md"] {
-            if self.add_file(Owner::User, path, false).await {
+            if self.add_file(FileOwner::User, path, false).await {
                 break;
             }
         }
-        self.add_file(Owner::User, ".claude/CLAUDE.md", true).await;
-        self.add_rules(Owner::User, ".claude/rules", touched).await;
+        self.add_file(FileOwner::User, ".claude/CLAUDE.md", true).await;
+        self.add_rules(FileOwner::User, ".claude/rules", touched).await;
     }
 
     /// Adds the project's files: from the root to the working directory, then from the directories of touched files.
     pub(super) async fn add_project(&mut self, directory: &str, touched: &[&str]) {
         let mut directories = vec![String::new()];
         directories.extend(above(directory));
-        self.add_rules(Owner::Project, ".claude/rules", touched).await;
+        self.add_rules(FileOwner::Project, ".claude/rules", touched).await;
         let mut beneath: Vec<String> = Vec::new();
         for path in touched.iter().filter(|path| path.len() <= MAX_PATH_BYTES) {
             beneath.extend(above(path).filter(|directory| !directories.contains(directory)));
@@ -82,17 +86,17 @@ impl<'a> Collection<'a> {
     async fn add_directory(&mut self, directory: &str) {
         let path = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
         for name in ["AGENTS.override.md", "AGENTS.md"] {
-            if self.add_file(Owner::Project, &path(name), false).await {
+            if self.add_file(FileOwner::Project, &path(name), false).await {
                 break;
             }
         }
         for name in ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"] {
-            self.add_file(Owner::Project, &path(name), true).await;
+            self.add_file(FileOwner::Project, &path(name), true).await;
         }
     }
 
     /// Adds the rules that apply: those without `paths`, and those that match a touched path.
-    async fn add_rules(&mut self, owner: Owner, directory: &str, touched: &[&str]) {
+    async fn add_rules(&mut self, owner: FileOwner, directory: &str, touched: &[&str]) {
         let Some(fs) = self.files(owner) else { return };
         for path in markdown_beneath(&*fs, directory, RULES_DEPTH).await {
             let Ok(Some(text)) = self.shelf.read(&*fs, owner, &path).await else { continue };
@@ -108,21 +112,21 @@ impl<'a> Collection<'a> {
 
     pub(super) fn add_text(&mut self, name: &str, text: &str) {
         if !text.trim().is_empty() {
-            self.sections.push(Section { name: name.to_owned(), by: None, text: text.trim().into() });
+            self.sections.push(InstructionSection { name: name.to_owned(), by: None, text: text.trim().into() });
         }
     }
 
-    fn files(&self, owner: Owner) -> Option<Arc<dyn FsAdapter>> {
+    fn files(&self, owner: FileOwner) -> Option<Arc<dyn FsAdapter>> {
         match owner {
-            Owner::User => self.user.clone(),
-            Owner::Project => Some(self.project.clone()),
+            FileOwner::User => self.user.clone(),
+            FileOwner::Project => Some(self.project.clone()),
         }
     }
 
     /// Adds a file and what it imports; `false` if there is none.
-    async fn add_file(&mut self, owner: Owner, path: &str, imports: bool) -> bool {
+    async fn add_file(&mut self, owner: FileOwner, path: &str, imports: bool) -> bool {
         let before = self.sections.len();
-        let mut waiting = vec![Waiting { owner, path: path.to_owned(), hops: 0, by: None, imports }];
+        let mut waiting = vec![FileToAdd { owner, path: path.to_owned(), hops: 0, by: None, imports }];
         let mut is_there = false;
         while let Some(next) = waiting.pop() {
             let hops = next.hops;
@@ -136,12 +140,12 @@ impl<'a> Collection<'a> {
     }
 
     /// Adds one file and returns its imports; `None` if it does not exist.
-    async fn add_one(&mut self, waiting: Waiting) -> Option<Vec<Waiting>> {
-        let Waiting { owner, path, hops, by, imports: has_imports } = waiting;
+    async fn add_one(&mut self, waiting: FileToAdd) -> Option<Vec<FileToAdd>> {
+        let FileToAdd { owner, path, hops, by, imports: has_imports } = waiting;
         let fs = self.files(owner)?;
         let name = match owner {
-            Owner::User => format!("~/{path}"),
-            Owner::Project => path.clone(),
+            FileOwner::User => format!("~/{path}"),
+            FileOwner::Project => path.clone(),
         };
         if !self.seen.insert((owner, path.clone())) {
             return Some(Vec::new());
@@ -160,25 +164,25 @@ impl<'a> Collection<'a> {
             return Some(Vec::new());
         }
         if !body.is_empty() {
-            self.sections.push(Section { name: name.clone(), by, text: body.into() });
+            self.sections.push(InstructionSection { name: name.clone(), by, text: body.into() });
         }
         if !has_imports || hops >= MAX_HOPS {
             return Some(Vec::new());
         }
         let named = imports(body).into_iter().filter_map(|import| self.resolve(owner, &path, import));
-        let named: Vec<(Owner, String)> = named.collect();
-        let waits = |(owner, path)| Waiting { owner, path, hops: hops + 1, by: Some(name.clone()), imports: true };
+        let named: Vec<(FileOwner, String)> = named.collect();
+        let waits = |(owner, path)| FileToAdd { owner, path, hops: hops + 1, by: Some(name.clone()), imports: true };
         Some(named.into_iter().map(waits).collect())
     }
 
     /// Resolves an import; `None` if it is outside of what may be read, which is reported.
-    fn resolve(&mut self, owner: Owner, importer: &str, import: &str) -> Option<(Owner, String)> {
+    fn resolve(&mut self, owner: FileOwner, importer: &str, import: &str) -> Option<(FileOwner, String)> {
         if let Some(home) = import.strip_prefix("~/") {
             if self.user.is_none() {
                 self.note(import, FileErrorCode::PermissionDenied);
                 return None;
             }
-            return Some((Owner::User, relative_path(home).ok()?.into_owned()));
+            return Some((FileOwner::User, relative_path(home).ok()?.into_owned()));
         }
         let fs = self.files(owner)?;
         let bases = fs.base_names();
@@ -203,7 +207,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> (Vec<Section>, Vec<String>) {
+    pub(super) fn finish(self) -> (Vec<InstructionSection>, Vec<String>) {
         (self.sections, self.problems)
     }
 }

@@ -16,24 +16,24 @@ pub(super) const LIMITS: ReadLimits = ReadLimits { max_bytes: MAX_FILE_BYTES, fo
 
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Owner {
+pub(super) enum FileOwner {
     User,
     Project,
 }
 
 /// Cached texts with their stamps, and the last block.
 #[derive(Clone, Default)]
-pub(super) struct Shelf {
-    files: HashMap<(Owner, String), (FileStamp, Arc<str>)>,
+pub(super) struct InstructionCache {
+    files: HashMap<(FileOwner, String), (FileStamp, Arc<str>)>,
     block: Option<([u8; 32], Option<String>)>,
 }
 
-impl Shelf {
+impl InstructionCache {
     /// The current text of a file; `None` if it does not exist.
     pub(super) async fn read(
         &mut self,
         fs: &dyn FsAdapter,
-        owner: Owner,
+        owner: FileOwner,
         path: &str,
     ) -> Result<Option<Arc<str>>, FileError> {
         let stamp = match fs.stat(path, LIMITS).await {

@@ -22,7 +22,7 @@ const PROBE: &str = "fn probe(text: &str) -> usize { text.len() } // 0123456789"
 
 /// The text of one file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Section {
+pub(super) struct InstructionSection {
     pub(super) name: String,
     /// The file that imports it.
     pub(super) by: Option<String>,
@@ -30,7 +30,12 @@ pub(super) struct Section {
 }
 
 /// A hash of the inputs of a block.
-pub(super) fn key(sections: &[Section], problems: &[String], budget: u64, counter: &dyn TokenCounter) -> [u8; 32] {
+pub(super) fn key(
+    sections: &[InstructionSection],
+    problems: &[String],
+    budget: u64,
+    counter: &dyn TokenCounter,
+) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     let mut add = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -51,7 +56,7 @@ pub(super) fn key(sections: &[Section], problems: &[String], budget: u64, counte
 pub(super) fn block(
     counter: &dyn TokenCounter,
     layer: &LayerId,
-    sections: &[Section],
+    sections: &[InstructionSection],
     problems: &[String],
     tokens: u64,
 ) -> Option<String> {
@@ -79,7 +84,7 @@ pub(super) fn block(
 }
 
 /// The nearest `shown` sections, farthest first, each with a limit of bytes.
-fn text(sections: &[Section], problems: &[String], shown: usize, limit: usize) -> String {
+fn text(sections: &[InstructionSection], problems: &[String], shown: usize, limit: usize) -> String {
     let (left, shown) = sections.split_at(sections.len() - shown);
     let mut text = INTRODUCTION.to_owned();
     for section in shown {
@@ -89,7 +94,8 @@ fn text(sections: &[Section], problems: &[String], shown: usize, limit: usize) -
         text.push_str(&format!("\n## `{}`{by}\n{fence}\n{body}\n{fence}", one_line(&section.name)));
     }
     if !left.is_empty() {
-        let size = |section: &Section| format!("`{}` ({} bytes)", one_line(&section.name), section.text.len());
+        let size =
+            |section: &InstructionSection| format!("`{}` ({} bytes)", one_line(&section.name), section.text.len());
         let mut names: Vec<String> = left.iter().take(MAX_NAMES).map(size).collect();
         if left.len() > MAX_NAMES {
             names.push(format!("and {} more", left.len() - MAX_NAMES));

@@ -36,15 +36,15 @@ pub(super) struct Skill {
 }
 
 /// The result of reading a skill, with the stamp of its file.
-type Kept = (FileStamp, Option<Arc<Skill>>);
+type CachedSkill = (FileStamp, Option<Arc<Skill>>);
 
 /// Cached skills, valid while their files do not change.
 #[derive(Clone, Default)]
-pub(super) struct Shelf {
-    files: HashMap<(bool, String), Kept>,
+pub(super) struct SkillCache {
+    files: HashMap<(bool, String), CachedSkill>,
 }
 
-impl Shelf {
+impl SkillCache {
     /// All skills by name, and how many folders were left out because of their content.
     pub(super) async fn find(
         &mut self,
@@ -72,7 +72,7 @@ impl Shelf {
         let path = format!("{folder}/SKILL.md");
         let stamp = fs.stat(&path, LIMITS).await.ok()?;
         let key = (is_users, path.clone());
-        let is_current = |(kept, _): &&Kept| kept.settled && kept.matches(&stamp);
+        let is_current = |(kept, _): &&CachedSkill| kept.settled && kept.matches(&stamp);
         if let Some((_, skill)) = self.files.get(&key).filter(is_current) {
             return skill.clone();
         }

@@ -15,7 +15,7 @@ use contexture_text::one_line::one_line;
 const STEP_BYTES: usize = 16;
 
 /// What is listed.
-pub(super) struct Listed<'a> {
+pub(super) struct SkillList<'a> {
     pub(super) skills: &'a [Arc<Skill>],
     pub(super) left_out: usize,
 }
@@ -24,7 +24,7 @@ pub(super) struct Listed<'a> {
 pub(super) fn block(
     counter: &dyn TokenCounter,
     layer: &LayerId,
-    listed: &Listed<'_>,
+    listed: &SkillList<'_>,
     opened: &[&Opened],
     tokens: u64,
 ) -> Option<String> {
@@ -46,7 +46,7 @@ pub(super) fn block(
     })
 }
 
-impl Listed<'_> {
+impl SkillList<'_> {
     /// The list: descriptions are shortened evenly before any skill is left out.
     fn within(&self, counter: &dyn TokenCounter, layer: &LayerId, tokens: u64) -> Option<String> {
         if self.skills.is_empty() {

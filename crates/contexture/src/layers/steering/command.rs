@@ -14,8 +14,8 @@ mod reads;
 mod recipes;
 mod shape;
 
-pub(super) use self::shape::Wanted;
-use super::sources::Sources;
+pub(super) use self::shape::NamedProgram;
+use super::sources::SourceFiles;
 use crate::files::commands::table::{Arguments, Prefix, Trait};
 use crate::files::shell::{Redirect, Script, Simple, Word, parse, parse_all};
 use contexture_text::pattern::name_matches;
@@ -49,8 +49,8 @@ fn greatest(all: impl IntoIterator<Item = Likeness>) -> Likeness {
 }
 
 /// Whether a line has a command that a pattern names.
-pub(super) fn line_likeness(pattern: &str, line: &str, sources: &Sources) -> Likeness {
-    let wanted = Wanted::new(pattern);
+pub(super) fn line_likeness(pattern: &str, line: &str, sources: &SourceFiles) -> Likeness {
+    let wanted = NamedProgram::new(pattern);
     // A pattern over the line itself, as in `curl * | sh`.
     if pattern.contains(['|', ';', '&', '<', '>']) && name_matches(pattern, line.trim()) {
         return Likeness::Yes;
@@ -59,34 +59,34 @@ pub(super) fn line_likeness(pattern: &str, line: &str, sources: &Sources) -> Lik
 }
 
 /// Whether a program with arguments, as in `["git", "push"]`, is a command that a pattern names.
-pub(super) fn words_likeness(pattern: &str, words: &[&str], sources: &Sources) -> Likeness {
-    let wanted = Wanted::new(pattern);
+pub(super) fn words_likeness(pattern: &str, words: &[&str], sources: &SourceFiles) -> Likeness {
+    let wanted = NamedProgram::new(pattern);
     let words =
         words.iter().map(|word| Word { text: (*word).to_owned(), is_quoted: true, ..Word::default() }).collect();
     let command = Simple { words, ..Simple::default() };
-    Looking { wanted: &wanted, sources, depth: 0 }.command(&command, &Scope::default())
+    Looking { wanted: &wanted, sources, depth: 0 }.command(&command, &LineScope::default())
 }
 
 /// A search for what a pattern names.
 #[derive(Clone, Copy)]
 struct Looking<'a> {
-    wanted: &'a Wanted<'a>,
-    sources: &'a Sources,
+    wanted: &'a NamedProgram<'a>,
+    sources: &'a SourceFiles,
     depth: usize,
 }
 
 /// What a whole line makes of the words in it.
 #[derive(Default)]
-struct Scope {
+struct LineScope {
     /// The variables that it sets.
     assigns: Vec<String>,
     /// The names of the files that it writes.
     written: Vec<String>,
 }
 
-impl Scope {
+impl LineScope {
     fn of(script: &Script) -> Self {
-        let mut scope = Scope::default();
+        let mut scope = LineScope::default();
         for command in script.commands() {
             scope.assigns.extend(command.assigns.iter().cloned());
             let targets = command.redirects.iter().filter_map(|redirect| match redirect {
@@ -125,7 +125,7 @@ impl Looking<'_> {
             return Likeness::Unclear;
         }
         let Some(script) = parse_all(line) else { return Likeness::Unclear };
-        let scope = Scope::of(&script);
+        let scope = LineScope::of(&script);
         script.commands().for_each(|command| self.enters(command));
         greatest(script.commands().map(|command| self.command(command, &scope)))
     }
@@ -161,7 +161,7 @@ impl Looking<'_> {
         }
     }
 
-    fn command(self, command: &Simple, scope: &Scope) -> Likeness {
+    fn command(self, command: &Simple, scope: &LineScope) -> Likeness {
         let assigned = command.assigned.iter().map(|word| self.assignment(word));
         greatest(assigned).max(self.words(&command.words, command, scope))
     }
@@ -184,7 +184,7 @@ impl Looking<'_> {
     }
 
     /// A program and its arguments.
-    fn words(self, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn words(self, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         if self.depth > MAX_DEPTH {
             return Likeness::Unclear;
         }
@@ -213,7 +213,7 @@ impl Looking<'_> {
     }
 
     /// What a program runs besides itself.
-    fn inner(self, name: &str, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn inner(self, name: &str, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let arguments = &words[1..];
         match programs::known(name).takes {
             Arguments::Text(_) if name == "gh" && arguments.first().is_some_and(|word| word.text == "alias") => {
@@ -248,7 +248,7 @@ impl Looking<'_> {
         }
     }
 
-    fn prefixed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn prefixed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         if programs::only_looks(prefix, arguments) {
             return Likeness::No;
         }
@@ -265,7 +265,7 @@ impl Looking<'_> {
     }
 
     /// A shell with a line, a script, or what it reads.
-    fn shell(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn shell(self, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let mut rest = arguments.iter();
         let mut only_checks = false;
         while let Some(word) = rest.next() {
@@ -292,7 +292,7 @@ impl Looking<'_> {
     }
 
     /// A shell that runs what it reads.
-    fn input(self, command: &Simple, scope: &Scope) -> Likeness {
+    fn input(self, command: &Simple, scope: &LineScope) -> Likeness {
         let documents = command.redirects.iter().filter_map(|redirect| match redirect {
             Redirect::Document { text, is_plain } => Some((text, *is_plain)),
             _ => None,
@@ -323,7 +323,7 @@ impl Looking<'_> {
     }
 
     /// The commands of `find`.
-    fn found(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn found(self, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         const RUNS: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
         let starts = arguments.iter().enumerate();
         let starts = starts.filter(|(_, word)| RUNS.contains(&word.text.as_str()));
@@ -339,7 +339,7 @@ impl Looking<'_> {
     }
 
     /// A command that gets more arguments from what is read.
-    fn fed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn fed(self, prefix: &Prefix, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let replaced = programs::replaced(arguments);
         let unknown = || Word {
             text: "$1".to_owned(),
@@ -363,7 +363,7 @@ impl Looking<'_> {
     }
 
     /// A program in another language: it is only looked at whether it can run others.
-    fn interpreter(self, name: &str, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn interpreter(self, name: &str, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let loaded = self.loaded(name, arguments, scope);
         let is_written = |word: &Word| scope.writes(&word.text);
         let texts = match code::code(name, arguments) {
@@ -383,14 +383,14 @@ impl Looking<'_> {
     }
 
     /// A command on another machine; without one it is what is read.
-    fn remote(self, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn remote(self, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let names = words[1..].iter().filter(|word| !word.text.starts_with('-')).count();
         let read = if names == 1 { self.input(command, scope) } else { Likeness::No };
         read.max(self.other(words, command, scope))
     }
 
     /// A program that is not known. Its arguments may be a command, or lines for a shell.
-    fn other(self, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn other(self, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let mut likeness = Likeness::No;
         for (at, word) in words.iter().enumerate().skip(1) {
             let text = word.text.as_str();

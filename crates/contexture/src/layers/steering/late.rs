@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contexture_core::ExecutionId;
 use contexture_core::layer::{ExecutionContext, SteeringDecision};
 
-use super::Verdict;
+use super::RuleVerdict;
 use super::judge::Judge;
 
 /// Most undelivered verdicts of one execution.
@@ -18,18 +18,18 @@ const MAX_WAITING: usize = 100;
 /// changes only when a hook succeeds, each is delivered exactly once, even if the delivering hook fails.
 #[derive(Default)]
 pub(super) struct Late {
-    executions: Mutex<HashMap<ExecutionId, Waiting>>,
+    executions: Mutex<HashMap<ExecutionId, LateVerdicts>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct LateVerdicts {
     /// The number of the newest verdict.
     newest: u64,
     verdicts: Vec<(u64, String, SteeringDecision)>,
 }
 
 impl Late {
-    fn executions(&self) -> MutexGuard<'_, HashMap<ExecutionId, Waiting>> {
+    fn executions(&self) -> MutexGuard<'_, HashMap<ExecutionId, LateVerdicts>> {
         self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,12 +56,12 @@ impl Late {
     }
 
     /// The undelivered verdicts. Removes those that were delivered.
-    pub(super) fn after(&self, execution: &ExecutionId, delivered: u64) -> Vec<(u64, Verdict)> {
+    pub(super) fn after(&self, execution: &ExecutionId, delivered: u64) -> Vec<(u64, RuleVerdict)> {
         let mut executions = self.executions();
         let Some(waiting) = executions.get_mut(execution) else { return Vec::new() };
         waiting.verdicts.retain(|(number, ..)| *number > delivered);
         let verdicts = waiting.verdicts.iter();
-        verdicts.map(|(number, rule, decision)| (*number, Verdict::new(rule, decision.clone()))).collect()
+        verdicts.map(|(number, rule, decision)| (*number, RuleVerdict::new(rule, decision.clone()))).collect()
     }
 
     pub(super) fn forget(&self, execution: &ExecutionId) {

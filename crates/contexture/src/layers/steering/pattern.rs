@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{self, Likeness};
-use super::sources::Sources;
+use super::sources::SourceFiles;
 use crate::arguments::{ArgumentCommand, commands, maybe_paths, name_patterns, normal_path};
 use contexture_text::block::flat;
 use contexture_text::pattern::{name_matches, path_matches, patterns_meet};
@@ -80,7 +80,7 @@ impl Pattern {
     }
 
     /// Whether the rule applies to a call, by its arguments under common names. Asks for the files that it would see.
-    pub(super) fn likeness(&self, tool: &str, arguments: &Value, sources: &Sources) -> Likeness {
+    pub(super) fn likeness(&self, tool: &str, arguments: &Value, sources: &SourceFiles) -> Likeness {
         let bases = sources.bases();
         let applies = self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
             && self.path.as_ref().is_none_or(|pattern| self.matches_path(pattern, arguments, bases));
@@ -113,7 +113,7 @@ impl Pattern {
     }
 
     /// For a denial one command that may be meant is enough; to allow, all commands of the call must match.
-    fn command_likeness(&self, pattern: &str, arguments: &Value, sources: &Sources) -> Likeness {
+    fn command_likeness(&self, pattern: &str, arguments: &Value, sources: &SourceFiles) -> Likeness {
         sources.begin(arguments);
         let commands = commands(arguments);
         let is_allowed = |command: &ArgumentCommand<'_>| match command {

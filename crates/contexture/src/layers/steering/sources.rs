@@ -19,7 +19,7 @@ const LIMITS: ReadLimits = ReadLimits { max_bytes: 512 * 1024, follow_symlinks: 
 
 /// What is known of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SourceFile {
     /// Its text.
     Text(String),
     /// It is no text: a compiled program.
@@ -34,10 +34,10 @@ pub(super) enum Source {
 ///
 /// A search for what a pattern names never waits: it asks for files here, and is made again once they are read.
 #[derive(Default)]
-pub(super) struct Sources {
+pub(super) struct SourceFiles {
     /// Absolute names of the directory that paths are relative to.
     bases: Vec<String>,
-    known: HashMap<String, Source>,
+    known: HashMap<String, SourceFile>,
     asked: RefCell<BTreeSet<String>>,
     /// The directories that the call may be in.
     directories: RefCell<Vec<String>>,
@@ -47,7 +47,7 @@ pub(super) struct Sources {
     seen: RefCell<HashSet<String>>,
 }
 
-impl Sources {
+impl SourceFiles {
     pub(super) fn new(bases: Vec<String>) -> Self {
         Self { bases, ..Self::default() }
     }
@@ -55,7 +55,7 @@ impl Sources {
     /// With files that are known already.
     #[cfg(test)]
     pub(super) fn with(mut self, files: &[(&str, &str)]) -> Self {
-        let known = files.iter().map(|(path, text)| ((*path).to_owned(), Source::Text((*text).to_owned())));
+        let known = files.iter().map(|(path, text)| ((*path).to_owned(), SourceFile::Text((*text).to_owned())));
         self.known.extend(known);
         self
     }
@@ -129,10 +129,10 @@ impl Sources {
     }
 
     /// A file; until it is read it is absent.
-    pub(super) fn file(&self, path: &str) -> &Source {
+    pub(super) fn file(&self, path: &str) -> &SourceFile {
         self.known.get(path).unwrap_or_else(|| {
             self.asked.borrow_mut().insert(path.to_owned());
-            &Source::Absent
+            &SourceFile::Absent
         })
     }
 
@@ -151,7 +151,7 @@ impl Sources {
         let asked = std::mem::take(self.asked.get_mut());
         let is_any = !asked.is_empty();
         for path in asked {
-            let source = if self.known.len() < MAX_FILES { read(fs, &path).await } else { Source::Unreadable };
+            let source = if self.known.len() < MAX_FILES { read(fs, &path).await } else { SourceFile::Unreadable };
             self.known.insert(path, source);
         }
         is_any
@@ -173,15 +173,15 @@ impl Sources {
     }
 }
 
-async fn read(fs: &dyn FsAdapter, path: &str) -> Source {
+async fn read(fs: &dyn FsAdapter, path: &str) -> SourceFile {
     match fs.read(path, LIMITS).await {
-        Ok(read) => Source::Text(read.text),
+        Ok(read) => SourceFile::Text(read.text),
         Err(error) => match error.code {
-            FileErrorCode::NotFound => Source::Absent,
-            FileErrorCode::NotText => Source::Binary,
+            FileErrorCode::NotFound => SourceFile::Absent,
+            FileErrorCode::NotText => SourceFile::Binary,
             // Nobody writes so long a script; one with an extension may be one all the same.
-            FileErrorCode::FileTooLarge if !path.rsplit('/').next().unwrap_or(path).contains('.') => Source::Binary,
-            _ => Source::Unreadable,
+            FileErrorCode::FileTooLarge if !path.rsplit('/').next().unwrap_or(path).contains('.') => SourceFile::Binary,
+            _ => SourceFile::Unreadable,
         },
     }
 }

@@ -10,7 +10,7 @@ use super::*;
 
 impl Pattern {
     fn applies(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> bool {
-        let sources = Sources::new(bases.to_vec()).with(&[("Makefile", "all:\n\tcc a.c\n")]);
+        let sources = SourceFiles::new(bases.to_vec()).with(&[("Makefile", "all:\n\tcc a.c\n")]);
         self.likeness(tool, &call.parsed_arguments(), &sources) != Likeness::No
     }
 }
@@ -292,7 +292,7 @@ async fn rules_know_the_arguments_of_a_configured_tool() {
 fn a_rule_about_a_path_sees_patterns_and_code() {
     let rule = Pattern::deny("env", "No.").path("**/.env");
     let is_denied = |line: &str| {
-        let sources = Sources::new(vec!["/work".to_owned()]);
+        let sources = SourceFiles::new(vec!["/work".to_owned()]);
         rule.likeness("Bash", &json!({ "command": line }), &sources) != super::command::Likeness::No
     };
     for line in [
@@ -332,7 +332,7 @@ fn a_rule_about_a_path_sees_patterns_and_code() {
 fn a_rule_about_a_path_sees_the_files_of_a_patch() {
     let rule = Pattern::deny("env", "No.").path("**/.env");
     let is_denied = |arguments: Value| {
-        rule.likeness("apply_patch", &arguments, &Sources::default()) != super::command::Likeness::No
+        rule.likeness("apply_patch", &arguments, &SourceFiles::default()) != super::command::Likeness::No
     };
     assert!(is_denied(json!({ "input": "*** Begin Patch\n*** Update File: app/.env\n@@\n-a\n+b\n*** End Patch" })));
     assert!(is_denied(json!({ "patch": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" })));

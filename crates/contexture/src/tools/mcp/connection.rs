@@ -14,7 +14,7 @@ use super::asking::McpHost;
 use super::error::McpError;
 #[cfg(feature = "client")]
 use super::http::{McpAddress, Poster};
-use super::incoming::{Incoming, Open, Waiting};
+use super::incoming::{Incoming, OpenRequests, PendingResponse};
 
 /// The revision without a handshake: every request says by itself what it is of.
 pub(super) const STATELESS: &str = "2026-07-28";
@@ -26,7 +26,7 @@ const MAX_OUTGOING: usize = 256;
 pub(super) struct Connection {
     pub(super) server: String,
     outgoing: mpsc::Sender<Value>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<OpenRequests>,
     last_id: AtomicU64,
     pub(super) host: Arc<dyn McpHost>,
     /// Set when the server turns out to speak [`STATELESS`].
@@ -45,7 +45,7 @@ impl fmt::Debug for Connection {
 
 /// What kind of request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum McpRequestKind {
     /// It begins the connection, and is never cancelled.
     Hello,
     /// It asks for something.
@@ -81,7 +81,7 @@ impl Connection {
 
     fn new(server: &str, child: Option<Child>, host: Arc<dyn McpHost>) -> (Arc<Self>, Incoming, mpsc::Receiver<Value>) {
         let (outgoing, messages) = mpsc::channel(MAX_OUTGOING);
-        let waiting = Arc::new(Waiting::new());
+        let waiting = Arc::new(OpenRequests::new());
         let incoming = Incoming::new(server, waiting.clone(), outgoing.downgrade(), host.clone());
         let connection = Self {
             server: server.to_owned(),
@@ -137,25 +137,25 @@ impl Connection {
 
     pub(super) async fn request(
         &self,
-        kind: Kind,
+        kind: McpRequestKind,
         method: &str,
         mut parameters: Value,
         limit: Duration,
     ) -> Result<Value, McpError> {
         let server = || self.server.clone();
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.is_stateless() && kind != Kind::Hello {
+        if self.is_stateless() && kind != McpRequestKind::Hello {
             parameters["_meta"] = self.meta();
         }
-        if kind == Kind::Call {
+        if kind == McpRequestKind::Call {
             parameters["_meta"]["progressToken"] = id.into();
         }
         let (sender, receiver) = oneshot::channel();
-        if !self.waiting.insert(id, Open { response: sender, is_call: kind == Kind::Call }) {
+        if !self.waiting.insert(id, PendingResponse { response: sender, is_call: kind == McpRequestKind::Call }) {
             return Err(self.waiting.ending(&self.server));
         }
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
-        let mut asked = Asked { connection: self, id, is_over: kind == Kind::Hello };
+        let mut asked = OpenRequest { connection: self, id, is_over: kind == McpRequestKind::Hello };
         let response = tokio::time::timeout(limit, receiver).await;
         asked.is_over |= matches!(response, Ok(Ok(_)));
         let mut response = match response {
@@ -178,13 +178,13 @@ pub(super) fn about() -> Value {
 }
 
 /// An open request. If it is dropped before its response, the server is told that it is cancelled.
-struct Asked<'a> {
+struct OpenRequest<'a> {
     connection: &'a Connection,
     id: u64,
     is_over: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         self.connection.waiting.remove(self.id);
         if !self.is_over {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Kind, STATELESS, about};
+use super::connection::{Connection, McpRequestKind, STATELESS, about};
 use super::error::{McpError, UNSUPPORTED_VERSION};
 
 /// The revisions with a handshake, newest first; servers return the one that they use.
@@ -58,7 +58,7 @@ pub(super) async fn begin(connection: &Connection) -> Result<(), McpError> {
 /// Asks for the revision without a handshake, which is used from then on if the server speaks it.
 async fn discover(connection: &Connection) -> Result<bool, McpError> {
     let parameters = json!({ "_meta": connection.meta() });
-    let result = connection.request(Kind::Hello, "server/discover", parameters, HELLO).await?;
+    let result = connection.request(McpRequestKind::Hello, "server/discover", parameters, HELLO).await?;
     let mut versions = result["supportedVersions"].as_array().into_iter().flatten();
     let is_spoken = versions.any(|version| version == STATELESS);
     if is_spoken {
@@ -74,7 +74,7 @@ async fn discover(connection: &Connection) -> Result<bool, McpError> {
 pub(super) async fn handshake(connection: &Connection) -> Result<(), McpError> {
     let capabilities = connection.capabilities();
     let hello = json!({ "protocolVersion": HANDSHAKE[0], "capabilities": capabilities, "clientInfo": about() });
-    let result = connection.request(Kind::Hello, "initialize", hello, HELLO).await?;
+    let result = connection.request(McpRequestKind::Hello, "initialize", hello, HELLO).await?;
     let version = result["protocolVersion"].as_str().unwrap_or(HANDSHAKE[0]);
     if !HANDSHAKE.contains(&version) {
         let version = version.chars().take(40).collect();

@@ -10,43 +10,43 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::asking::{McpHost, McpProgress, ask};
 use super::error::McpError;
-use super::lines::{self, Line, next_line};
+use super::lines::{self, ServerLine, next_line};
 
 /// The open requests, or how the connection ended.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    requests: Mutex<Result<HashMap<u64, Open>, Ending>>,
+pub(super) struct OpenRequests {
+    requests: Mutex<Result<HashMap<u64, PendingResponse>, ConnectionEnd>>,
     /// How many of them are calls of tools.
     calls: watch::Sender<usize>,
 }
 
 /// An open request.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct PendingResponse {
     pub(super) response: oneshot::Sender<Value>,
     pub(super) is_call: bool,
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum ConnectionEnd {
     /// The server ended, or closed its output.
     Closed,
     /// A message was too long.
     TooLong,
 }
 
-impl Waiting {
+impl OpenRequests {
     pub(super) fn new() -> Self {
         Self { requests: Mutex::new(Ok(HashMap::new())), calls: watch::Sender::new(0) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Open>, Ending>> {
+    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, PendingResponse>, ConnectionEnd>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a request; `false` if the connection has ended.
-    pub(super) fn insert(&self, id: u64, open: Open) -> bool {
+    pub(super) fn insert(&self, id: u64, open: PendingResponse) -> bool {
         let is_call = open.is_call;
         let is_open = self.lock().as_mut().map(|requests| requests.insert(id, open)).is_ok();
         if is_open && is_call {
@@ -55,7 +55,7 @@ impl Waiting {
         is_open
     }
 
-    pub(super) fn remove(&self, id: u64) -> Option<Open> {
+    pub(super) fn remove(&self, id: u64) -> Option<PendingResponse> {
         let open = self.lock().as_mut().ok().and_then(|requests| requests.remove(&id))?;
         if open.is_call {
             self.calls.send_modify(|count| *count = count.saturating_sub(1));
@@ -75,7 +75,7 @@ impl Waiting {
     }
 
     /// Dropping the senders notifies all open requests.
-    fn end(&self, ending: Ending) {
+    fn end(&self, ending: ConnectionEnd) {
         *self.lock() = Err(ending);
         self.calls.send_replace(0);
     }
@@ -84,8 +84,10 @@ impl Waiting {
     pub(super) fn ending(&self, server: &str) -> McpError {
         let server = server.to_owned();
         match self.lock().as_ref().err() {
-            Some(Ending::TooLong) => McpError::TooLong { server, what: "in one message", limit: lines::MAX_BYTES },
-            Some(Ending::Closed) | None => McpError::Ended { server },
+            Some(ConnectionEnd::TooLong) => {
+                McpError::TooLong { server, what: "in one message", limit: lines::MAX_BYTES }
+            }
+            Some(ConnectionEnd::Closed) | None => McpError::Ended { server },
         }
     }
 }
@@ -93,7 +95,7 @@ impl Waiting {
 /// The reading side of a connection.
 pub(super) struct Incoming {
     server: String,
-    waiting: Arc<Waiting>,
+    waiting: Arc<OpenRequests>,
     outgoing: mpsc::WeakSender<Value>,
     host: Arc<dyn McpHost>,
     /// A permit for the one question that may be open.
@@ -103,7 +105,7 @@ pub(super) struct Incoming {
 impl Incoming {
     pub(super) fn new(
         server: &str,
-        waiting: Arc<Waiting>,
+        waiting: Arc<OpenRequests>,
         outgoing: mpsc::WeakSender<Value>,
         host: Arc<dyn McpHost>,
     ) -> Self {
@@ -115,9 +117,9 @@ impl Incoming {
         let mut stdout = BufReader::new(stdout);
         let ending = loop {
             let line = match next_line(&mut stdout).await {
-                Line::Whole(line) => line,
-                Line::TooLong => break Ending::TooLong,
-                Line::End => break Ending::Closed,
+                ServerLine::Whole(line) => line,
+                ServerLine::TooLong => break ConnectionEnd::TooLong,
+                ServerLine::End => break ConnectionEnd::Closed,
             };
             // Some servers also print other text.
             if let Ok(message) = serde_json::from_slice(&line) {

@@ -7,7 +7,7 @@ pub(super) const MAX_BYTES: usize = 8 << 20;
 
 /// What is read next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ServerLine {
     /// A line without its line feed.
     Whole(Vec<u8>),
     /// A line that is longer than [`MAX_BYTES`]; nothing can be read after it.
@@ -17,23 +17,23 @@ pub(super) enum Line {
 }
 
 /// Reads the next line. It never holds more than [`MAX_BYTES`] of it.
-pub(super) async fn next_line(reader: &mut (impl AsyncBufRead + Unpin)) -> Line {
+pub(super) async fn next_line(reader: &mut (impl AsyncBufRead + Unpin)) -> ServerLine {
     let mut line = Vec::new();
     loop {
-        let Ok(bytes) = reader.fill_buf().await else { return Line::End };
+        let Ok(bytes) = reader.fill_buf().await else { return ServerLine::End };
         if bytes.is_empty() {
-            return if line.is_empty() { Line::End } else { Line::Whole(line) };
+            return if line.is_empty() { ServerLine::End } else { ServerLine::Whole(line) };
         }
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let piece = &bytes[..end.unwrap_or(bytes.len())];
         if line.len() + piece.len() > MAX_BYTES {
-            return Line::TooLong;
+            return ServerLine::TooLong;
         }
         line.extend_from_slice(piece);
         let count = piece.len() + usize::from(end.is_some());
         reader.consume(count);
         if end.is_some() {
-            return Line::Whole(line);
+            return ServerLine::Whole(line);
         }
     }
 }
@@ -48,9 +48,9 @@ mod tests {
         let text = [b"one\n\ntwo\n", &longest[..], b"\nlast"].concat();
         let mut reader = tokio::io::BufReader::with_capacity(4_096, &text[..]);
         for expected in [b"one".to_vec(), Vec::new(), b"two".to_vec(), longest, b"last".to_vec()] {
-            assert!(next_line(&mut reader).await == Line::Whole(expected));
+            assert!(next_line(&mut reader).await == ServerLine::Whole(expected));
         }
-        assert_eq!(next_line(&mut reader).await, Line::End);
+        assert_eq!(next_line(&mut reader).await, ServerLine::End);
     }
 
     /// The rest of the line is not even read.
@@ -58,6 +58,6 @@ mod tests {
     async fn a_longer_line_ends_it() {
         let endless = tokio::io::repeat(b'x');
         let mut reader = tokio::io::BufReader::new(endless);
-        assert_eq!(next_line(&mut reader).await, Line::TooLong);
+        assert_eq!(next_line(&mut reader).await, ServerLine::TooLong);
     }
 }

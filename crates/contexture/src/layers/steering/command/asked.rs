@@ -4,23 +4,23 @@ use crate::files::shell::Word;
 
 /// Which program reads the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(super) enum RecipeProgram {
     Make,
     Just,
 }
 
-impl Writing {
+impl RecipeProgram {
     /// The files that it looks for.
     pub(super) fn files(self) -> &'static [&'static str] {
         match self {
-            Writing::Make => &["GNUmakefile", "makefile", "Makefile"],
-            Writing::Just => &["justfile", "Justfile", ".justfile"],
+            RecipeProgram::Make => &["GNUmakefile", "makefile", "Makefile"],
+            RecipeProgram::Just => &["justfile", "Justfile", ".justfile"],
         }
     }
 }
 
 /// What the program is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct RecipeRequest<'a> {
     pub(super) file: Option<&'a str>,
     pub(super) directory: Option<&'a str>,
     /// `None`: it is not known which.
@@ -58,10 +58,10 @@ const HARMLESS: [&str; 23] = [
     "--color",
 ];
 
-impl<'a> Asked<'a> {
+impl<'a> RecipeRequest<'a> {
     /// Reads the arguments, and the variables that are set before the program; `None` if they hold rules themselves, or
     /// are not understood.
-    pub(super) fn read(writing: Writing, arguments: &'a [Word], assigned: &'a [Word]) -> Option<Self> {
+    pub(super) fn read(writing: RecipeProgram, arguments: &'a [Word], assigned: &'a [Word]) -> Option<Self> {
         let (goals, variables) = (Some(Vec::new()), Vec::new());
         let mut asked = Self { file: None, directory: None, goals, variables, only_shows: false };
         assigned.iter().for_each(|word| asked.word(&word.text, word.plain()));
@@ -113,20 +113,20 @@ impl<'a> Asked<'a> {
     }
 
     /// Options of one letter, of which the last may have a value.
-    fn short(&mut self, writing: Writing, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) -> Option<()> {
+    fn short(&mut self, writing: RecipeProgram, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) -> Option<()> {
         let letters = &word.text[1..];
         let takes_value = |letter: char| match writing {
-            Writing::Make => "fCIEoWjlO".contains(letter),
-            Writing::Just => "fdcs".contains(letter),
+            RecipeProgram::Make => "fCIEoWjlO".contains(letter),
+            RecipeProgram::Just => "fdcs".contains(letter),
         };
         for (at, letter) in letters.char_indices() {
             if !takes_value(letter) {
-                self.only_shows |= letter == 'n' || letter == if writing == Writing::Make { 'q' } else { 'l' };
+                self.only_shows |= letter == 'n' || letter == if writing == RecipeProgram::Make { 'q' } else { 'l' };
                 continue;
             }
             let attached = &letters[at + letter.len_utf8()..];
             // The number of `-j` may be missing, and one that is a word of its own is no goal.
-            if "jlO".contains(letter) && writing == Writing::Make {
+            if "jlO".contains(letter) && writing == RecipeProgram::Make {
                 return Some(());
             }
             let value = if attached.is_empty() { rest.next()?.plain() } else { word.plain().map(|_| attached) };

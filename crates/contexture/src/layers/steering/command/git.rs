@@ -1,6 +1,6 @@
 //! What git runs, and the options before its subcommands.
 
-use super::{Likeness, Looking, Scope, greatest};
+use super::{Likeness, LineScope, Looking, greatest};
 use crate::files::commands::table::row;
 use crate::files::shell::{Simple, Word};
 
@@ -152,7 +152,7 @@ pub(super) fn is_subcommand(name: &str) -> bool {
 
 impl Looking<'_> {
     /// What git runs besides what its arguments say.
-    pub(super) fn git(self, arguments: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    pub(super) fn git(self, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let (options, rest) = split(arguments);
         let configured = greatest(options.iter().enumerate().map(|(at, word)| match word.text.as_str() {
             "-c" => options.get(at + 1).map_or(Likeness::No, |setting| self.setting(setting)),
@@ -172,7 +172,7 @@ impl Looking<'_> {
         configured.max(self.subcommand(subcommand, rest, command, scope))
     }
 
-    fn subcommand(self, subcommand: &str, rest: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    fn subcommand(self, subcommand: &str, rest: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let is_git = self.wanted.may_be("git");
         let as_git = |words: &[Word], name: &str| {
             let plain = |text: &str| Word { text: text.to_owned(), ..Word::default() };

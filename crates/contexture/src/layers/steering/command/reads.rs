@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::super::sources::Source;
-use super::asked::{Asked, Writing};
+use super::super::sources::SourceFile;
+use super::asked::{RecipeProgram, RecipeRequest};
 use super::recipes::Recipes;
-use super::{Likeness, Looking, Scope, base_name, code, greatest, programs};
+use super::{Likeness, LineScope, Looking, base_name, code, greatest, programs};
 use crate::files::commands::table::Arguments;
 use crate::files::shell::{Simple, Word};
 
@@ -18,7 +18,7 @@ const ASKS: [&str; 6] = ["--version", "--help", "-h", "-v", "-V", "--list"];
 
 impl Looking<'_> {
     /// What a program reads from files that it finds by itself, or is one itself.
-    pub(super) fn read(self, name: &str, words: &[Word], command: &Simple, scope: &Scope) -> Likeness {
+    pub(super) fn read(self, name: &str, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let (program, arguments) = (&words[0], &words[1..]);
         let own = if program.text.contains('/') { self.own_script(name, program, scope) } else { Likeness::No };
         if let [only] = arguments
@@ -27,8 +27,8 @@ impl Looking<'_> {
             return own;
         }
         own.max(match name {
-            "make" | "gmake" => self.recipes(Writing::Make, arguments, &command.assigned, scope),
-            "just" => self.recipes(Writing::Just, arguments, &command.assigned, scope),
+            "make" | "gmake" => self.recipes(RecipeProgram::Make, arguments, &command.assigned, scope),
+            "just" => self.recipes(RecipeProgram::Just, arguments, &command.assigned, scope),
             "npm" | "pnpm" | "yarn" | "bun" => self.package(name, arguments, scope),
             "deno" if arguments.first().is_none_or(|word| word.text != "task") => Likeness::No,
             name => match programs::known(name).tasks {
@@ -39,7 +39,7 @@ impl Looking<'_> {
     }
 
     /// A program that is named by its path.
-    fn own_script(self, name: &str, program: &Word, scope: &Scope) -> Likeness {
+    fn own_script(self, name: &str, program: &Word, scope: &LineScope) -> Likeness {
         let is_known = !matches!(programs::known(name).takes, Arguments::Unknown) || self.wanted.may_be(name);
         let here = || ["$PWD/", "${PWD}/"].iter().find_map(|start| program.text.strip_prefix(*start));
         let Some(path) = program.plain().or_else(here) else {
@@ -64,11 +64,11 @@ impl Looking<'_> {
     /// Whether a path leads to a text of the project.
     fn is_script(self, path: &str) -> bool {
         let names = self.sources.names(path).unwrap_or_default();
-        names.iter().any(|(_, name)| matches!(self.sources.file(name), Source::Text(_)))
+        names.iter().any(|(_, name)| matches!(self.sources.file(name), SourceFile::Text(_)))
     }
 
     /// A script that a shell is given.
-    pub(super) fn shell_script(self, word: &Word, scope: &Scope) -> Likeness {
+    pub(super) fn shell_script(self, word: &Word, scope: &LineScope) -> Likeness {
         match word.plain() {
             Some(path) => self.files(path, scope, Self::script),
             None => Likeness::Unclear,
@@ -76,7 +76,7 @@ impl Looking<'_> {
     }
 
     /// A program that an interpreter is given, or a module of the project.
-    pub(super) fn code_file(self, name: &str, arguments: &[Word], scope: &Scope) -> Likeness {
+    pub(super) fn code_file(self, name: &str, arguments: &[Word], scope: &LineScope) -> Likeness {
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             let Some(text) = word.plain() else { return Likeness::UnclearFile };
@@ -111,7 +111,7 @@ impl Looking<'_> {
     }
 
     /// Files that an interpreter loads before its code. Modules by their names are not followed.
-    pub(super) fn loaded(self, name: &str, arguments: &[Word], scope: &Scope) -> Likeness {
+    pub(super) fn loaded(self, name: &str, arguments: &[Word], scope: &LineScope) -> Likeness {
         if !code::is_loader(name) {
             return Likeness::No;
         }
@@ -163,18 +163,24 @@ impl Looking<'_> {
     }
 
     /// A file by every name that it may have; one that is not there is doubted.
-    fn files(self, path: &str, scope: &Scope, look: impl Fn(Self, &str) -> Likeness) -> Likeness {
+    fn files(self, path: &str, scope: &LineScope, look: impl Fn(Self, &str) -> Likeness) -> Likeness {
         self.first_of(&[path], "", scope, look).or_doubt()
     }
 
     /// The same, but a file need not be there.
-    fn files_if_any(self, path: &str, scope: &Scope, look: impl Fn(Self, &str) -> Likeness) -> Likeness {
+    fn files_if_any(self, path: &str, scope: &LineScope, look: impl Fn(Self, &str) -> Likeness) -> Likeness {
         self.first_of(&[path], "", scope, look).likeness
     }
 
     /// The first of some files that is there, in each directory that the line may be in. Each part of a file is looked
     /// at once.
-    fn first_of(self, paths: &[&str], part: &str, scope: &Scope, look: impl Fn(Self, &str) -> Likeness) -> LookedAt {
+    fn first_of(
+        self,
+        paths: &[&str],
+        part: &str,
+        scope: &LineScope,
+        look: impl Fn(Self, &str) -> Likeness,
+    ) -> LookedAt {
         let doubted = LookedAt { likeness: Likeness::UnclearFile, is_there: true };
         if paths.iter().any(|path| scope.writes(path)) || self.sources.is_lost() || self.sources.is_tired() {
             return doubted;
@@ -183,16 +189,16 @@ impl Looking<'_> {
         let Some(names) = names else { return doubted };
         let mut looked = LookedAt { likeness: Likeness::No, is_there: false };
         for at in 0..names.iter().map(Vec::len).min().unwrap_or(0) {
-            let sources: Vec<&Source> = names.iter().map(|names| self.sources.file(&names[at].1)).collect();
-            let first = sources.iter().position(|source| **source != Source::Absent);
+            let sources: Vec<&SourceFile> = names.iter().map(|names| self.sources.file(&names[at].1)).collect();
+            let first = sources.iter().position(|source| **source != SourceFile::Absent);
             looked.is_there = first.is_some();
             let Some(first) = first else { continue };
             let (directory, name) = &names[first][at];
             let is_first = || self.sources.is_first(format!("{name}\n{part}"));
             looked.likeness = looked.likeness.max(match sources[first] {
-                Source::Text(text) if is_first() => self.sources.in_directory(directory, || look(self, text)),
-                Source::Text(_) | Source::Binary | Source::Absent => Likeness::No,
-                Source::Unreadable => Likeness::UnclearFile,
+                SourceFile::Text(text) if is_first() => self.sources.in_directory(directory, || look(self, text)),
+                SourceFile::Text(_) | SourceFile::Binary | SourceFile::Absent => Likeness::No,
+                SourceFile::Unreadable => Likeness::UnclearFile,
             });
         }
         looked
@@ -202,20 +208,20 @@ impl Looking<'_> {
     fn texts(self, path: &str) -> String {
         let names = self.sources.names(path).unwrap_or_default();
         let texts = names.iter().filter_map(|(_, name)| match self.sources.file(name) {
-            Source::Text(text) => Some(text.as_str()),
+            SourceFile::Text(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<&str>>().join("\n")
     }
 
     /// A program whose tasks are in one of these files, in a language that is not read.
-    fn tasks(self, files: &[&str], scope: &Scope) -> Likeness {
+    fn tasks(self, files: &[&str], scope: &LineScope) -> Likeness {
         self.first_of(files, "", scope, Self::mentioned).or_doubt()
     }
 
     /// `make` or `just`.
-    fn recipes(self, writing: Writing, arguments: &[Word], assigned: &[Word], scope: &Scope) -> Likeness {
-        let Some(asked) = Asked::read(writing, arguments, assigned) else { return Likeness::UnclearFile };
+    fn recipes(self, writing: RecipeProgram, arguments: &[Word], assigned: &[Word], scope: &LineScope) -> Likeness {
+        let Some(asked) = RecipeRequest::read(writing, arguments, assigned) else { return Likeness::UnclearFile };
         let files = asked.file.map_or_else(|| writing.files().to_vec(), |file| vec![file]);
         let look = |looking: Self, text: &str| {
             let own = Recipes::read(writing, text, &asked);
@@ -236,7 +242,7 @@ impl Looking<'_> {
     }
 
     /// A manager of packages, which runs the scripts of `package.json`.
-    fn package(self, manager: &str, arguments: &[Word], scope: &Scope) -> Likeness {
+    fn package(self, manager: &str, arguments: &[Word], scope: &LineScope) -> Likeness {
         let mut words: Vec<&Word> = Vec::new();
         let mut directory = Some(".");
         let mut rest = arguments.iter();

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::asked::{Asked, Writing};
+use super::asked::{RecipeProgram, RecipeRequest};
 
 /// How deep variables of variables are followed, how many in all, and how long a line may become.
 const MAX_DEPTH: usize = 12;
@@ -13,7 +13,7 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 const UNKNOWN: &str = "\"$unknown\"";
 
 /// A rule, as it is written.
-struct Rule {
+struct RecipeRule {
     targets: String,
     needs: String,
     lines: Vec<String>,
@@ -21,10 +21,10 @@ struct Rule {
 
 /// A file of recipes.
 pub(super) struct Recipes {
-    writing: Writing,
-    rules: Vec<Rule>,
+    writing: RecipeProgram,
+    rules: Vec<RecipeRule>,
     /// Other names of rules.
-    aliases: Vec<Rule>,
+    aliases: Vec<RecipeRule>,
     /// The values of variables; `None` if there are several.
     variables: HashMap<String, Option<String>>,
     included: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct Recipes {
 }
 
 impl Recipes {
-    pub(super) fn read(writing: Writing, text: &str, asked: &Asked<'_>) -> Self {
+    pub(super) fn read(writing: RecipeProgram, text: &str, asked: &RecipeRequest<'_>) -> Self {
         let built_in = [("CC", "cc"), ("CXX", "c++"), ("AR", "ar"), ("LD", "ld"), ("RM", "rm -f"), ("MAKE", "make")];
         let more = [("CURDIR", "."), ("PWD", "."), ("INSTALL", "install")];
         let variables =
@@ -60,7 +60,7 @@ impl Recipes {
                     defining = None;
                 }
                 (Some((_, lines)), _) => lines.push(line),
-                (None, line) if writing == Writing::Make && line.starts_with("define ") => {
+                (None, line) if writing == RecipeProgram::Make && line.starts_with("define ") => {
                     let name = line["define ".len()..].split(['=', ':', '?', '+', ' ']).next().unwrap_or_default();
                     defining = Some((name.to_owned(), Vec::new()));
                 }
@@ -75,14 +75,14 @@ impl Recipes {
 
     fn line(&mut self, line: &str) {
         let is_recipe = match self.writing {
-            Writing::Make => line.starts_with('\t'),
-            Writing::Just => line.starts_with(['\t', ' ']),
+            RecipeProgram::Make => line.starts_with('\t'),
+            RecipeProgram::Just => line.starts_with(['\t', ' ']),
         };
         if is_recipe && let Some(rule) = self.rules.last_mut() {
             return rule.lines.push(line.trim().to_owned());
         }
         let line = without_comment(line).trim().to_owned();
-        if self.writing == Writing::Make {
+        if self.writing == RecipeProgram::Make {
             self.always.extend(shells(&line));
         }
         self.is_clear &= !line.contains("$(eval") && !line.contains("${eval");
@@ -92,12 +92,14 @@ impl Recipes {
         let Some((targets, needs)) = line.split_once(':') else { return };
         let (needs, first) = needs.split_once(';').map_or((needs, None), |(needs, first)| (needs, Some(first)));
         let targets = match self.writing {
-            Writing::Make => targets.to_owned(),
+            RecipeProgram::Make => targets.to_owned(),
             // Parameters follow the name.
-            Writing::Just => targets.split_whitespace().next().unwrap_or_default().trim_start_matches('@').to_owned(),
+            RecipeProgram::Just => {
+                targets.split_whitespace().next().unwrap_or_default().trim_start_matches('@').to_owned()
+            }
         };
         let lines = first.into_iter().map(|line| line.trim().to_owned()).collect();
-        self.rules.push(Rule { targets, needs: needs.to_owned(), lines });
+        self.rules.push(RecipeRule { targets, needs: needs.to_owned(), lines });
     }
 
     /// A line that is no rule.
@@ -105,7 +107,7 @@ impl Recipes {
         let first = line.split_whitespace().next().unwrap_or_default();
         let rest = line[first.len()..].trim();
         match (self.writing, first) {
-            (Writing::Make, "include" | "-include" | "sinclude") => {
+            (RecipeProgram::Make, "include" | "-include" | "sinclude") => {
                 for path in rest.split_whitespace() {
                     match self.expanded(path, 0) {
                         path if path.contains('$') => self.is_clear &= path.ends_with(".d") || line.contains(".d)"),
@@ -115,26 +117,26 @@ impl Recipes {
                 true
             }
             (
-                Writing::Make,
+                RecipeProgram::Make,
                 "ifeq" | "ifneq" | "ifdef" | "ifndef" | "else" | "endif" | "vpath" | "unexport" | "undefine",
             ) => true,
-            (Writing::Just, "import" | "import?" | "mod" | "mod?") => {
+            (RecipeProgram::Just, "import" | "import?" | "mod" | "mod?") => {
                 self.is_clear = false;
                 true
             }
-            (Writing::Just, "set") => {
+            (RecipeProgram::Just, "set") => {
                 self.is_clear &= !rest.starts_with("shell") || rest.contains("sh\"") || rest.contains("sh'");
                 true
             }
-            (Writing::Just, "alias") => {
+            (RecipeProgram::Just, "alias") => {
                 if let Some((name, value)) = rest.split_once(":=") {
                     let (targets, needs) = (name.trim().to_owned(), value.trim().to_owned());
-                    self.aliases.push(Rule { targets, needs, lines: Vec::new() });
+                    self.aliases.push(RecipeRule { targets, needs, lines: Vec::new() });
                 }
                 true
             }
-            (Writing::Just, first) => first.starts_with('['),
-            (Writing::Make, _) => false,
+            (RecipeProgram::Just, first) => first.starts_with('['),
+            (RecipeProgram::Make, _) => false,
         }
     }
 
@@ -151,17 +153,17 @@ impl Recipes {
             .fold(name, |name, word| name.strip_prefix(word).unwrap_or(name));
         if name.is_empty()
             || name.contains(char::is_whitespace)
-            || (self.writing == Writing::Just && !before.ends_with(':'))
+            || (self.writing == RecipeProgram::Just && !before.ends_with(':'))
         {
             return false;
         }
         if is_run {
             self.always.push(value.to_owned());
         }
-        if self.writing == Writing::Make {
+        if self.writing == RecipeProgram::Make {
             self.is_clear &= name != ".RECIPEPREFIX" && (name != "SHELL" || value.ends_with("sh"));
         }
-        let value = if self.writing == Writing::Just { unquoted(value) } else { Some(value.to_owned()) };
+        let value = if self.writing == RecipeProgram::Just { unquoted(value) } else { Some(value.to_owned()) };
         let value = value.filter(|_| !is_run);
         let known = match (self.variables.get(name), is_more) {
             (Some(Some(old)), true) => value.map(|value| format!("{old} {value}")),
@@ -188,7 +190,7 @@ impl Recipes {
     }
 
     /// The command lines that run.
-    pub(super) fn lines(&self, asked: &Asked<'_>) -> Vec<String> {
+    pub(super) fn lines(&self, asked: &RecipeRequest<'_>) -> Vec<String> {
         let mut lines: Vec<String> = self.always.iter().map(|line| self.expanded(line, 0)).collect();
         if !asked.only_shows {
             let rules = self.reached(asked);
@@ -198,7 +200,7 @@ impl Recipes {
         lines
     }
 
-    fn recipe(&self, rule: &Rule) -> Vec<String> {
+    fn recipe(&self, rule: &RecipeRule) -> Vec<String> {
         let is_script = rule.lines.first().is_some_and(|line| line.starts_with("#!"));
         let plain = |line: &String| self.expanded(line.trim_start_matches(['@', '-', '+', ' ']), 0);
         let lines: Vec<String> = rule.lines.iter().map(plain).collect();
@@ -218,9 +220,9 @@ impl Recipes {
     }
 
     /// The rules that the goals need.
-    fn reached(&self, asked: &Asked<'_>) -> Vec<&Rule> {
+    fn reached(&self, asked: &RecipeRequest<'_>) -> Vec<&RecipeRule> {
         let Some(goals) = &asked.goals else { return self.rules.iter().collect() };
-        let rules: Vec<&Rule> = self.rules.iter().chain(&self.aliases).collect();
+        let rules: Vec<&RecipeRule> = self.rules.iter().chain(&self.aliases).collect();
         let mut by_target: HashMap<String, Vec<usize>> = HashMap::new();
         // Rules for many names, which may make whatever no rule names.
         let (mut loose, mut first) = (Vec::new(), None);
@@ -256,7 +258,7 @@ impl Recipes {
 
     /// A line with the values of its variables; what is not known becomes a variable of the shell.
     fn expanded(&self, line: &str, depth: usize) -> String {
-        if self.writing == Writing::Just {
+        if self.writing == RecipeProgram::Just {
             return self.interpolated(line);
         }
         let mut text = String::new();

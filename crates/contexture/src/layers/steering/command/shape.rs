@@ -1,7 +1,7 @@
 //! Compares a program and its arguments with a pattern.
 
 use super::programs::is_option_with_value;
-use super::{Likeness, Scope, greatest};
+use super::{Likeness, LineScope, greatest};
 use crate::files::shell::Word;
 use contexture_text::pattern::name_matches;
 
@@ -9,7 +9,7 @@ use contexture_text::pattern::name_matches;
 const MAX_WAYS: usize = 256;
 
 /// What a pattern names: a program, subcommands, and what follows.
-pub(in super::super) struct Wanted<'a> {
+pub(in super::super) struct NamedProgram<'a> {
     pattern: &'a str,
     /// The program, which may have a `*`.
     program: &'a str,
@@ -17,7 +17,7 @@ pub(in super::super) struct Wanted<'a> {
     subcommands: usize,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> NamedProgram<'a> {
     pub(in super::super) fn new(pattern: &'a str) -> Self {
         let mut words = pattern.split_whitespace();
         let program = words.next().unwrap_or_default();
@@ -65,7 +65,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// Whether a program with arguments is what a pattern names.
-pub(super) fn likeness(wanted: &Wanted<'_>, name: &str, arguments: &[Word], scope: &Scope) -> Likeness {
+pub(super) fn likeness(wanted: &NamedProgram<'_>, name: &str, arguments: &[Word], scope: &LineScope) -> Likeness {
     if !wanted.may_be(name) {
         // `*push*` begins with no program.
         let is_any = wanted.program.starts_with(['*', '?']);
@@ -87,7 +87,7 @@ fn plain(arguments: &[Word]) -> Vec<Option<&str>> {
 struct Ways<'a> {
     name: &'a str,
     arguments: &'a [Word],
-    scope: &'a Scope,
+    scope: &'a LineScope,
     /// How many subcommands are looked for.
     wanted: usize,
     all: Vec<Vec<Option<&'a str>>>,
@@ -123,7 +123,7 @@ impl<'a> Ways<'a> {
 }
 
 /// Whether the text of a command matches; a word that is not plain may be anything.
-fn text_likeness(wanted: &Wanted<'_>, name: &str, words: &[Option<&str>]) -> Likeness {
+fn text_likeness(wanted: &NamedProgram<'_>, name: &str, words: &[Option<&str>]) -> Likeness {
     let known: Vec<&str> = std::iter::once(name).chain(words.iter().map_while(|word| *word)).collect();
     let text = known.join(" ");
     let pattern = wanted.pattern;
@@ -146,7 +146,7 @@ fn text_likeness(wanted: &Wanted<'_>, name: &str, words: &[Option<&str>]) -> Lik
 }
 
 /// Whether a command has the options of a pattern in another order or form: `rm -rf *` and `rm -r --force a`.
-fn loosely(wanted: &Wanted<'_>, name: &str, words: &[Option<&str>]) -> Likeness {
+fn loosely(wanted: &NamedProgram<'_>, name: &str, words: &[Option<&str>]) -> Likeness {
     let is_option = |word: &&str| word.len() > 1 && word.starts_with('-');
     let options: Vec<&str> = wanted.pattern.split_whitespace().filter(is_option).collect();
     if options.is_empty() {

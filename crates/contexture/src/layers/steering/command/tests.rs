@@ -32,13 +32,13 @@ const PROJECT: &[(&str, &str)] = &[
 ];
 
 fn line_likeness(pattern: &str, line: &str) -> Likeness {
-    let sources = Sources::default().with(PROJECT);
+    let sources = SourceFiles::default().with(PROJECT);
     sources.begin(&serde_json::Value::Null);
     super::line_likeness(pattern, line, &sources)
 }
 
 fn words_likeness(pattern: &str, words: &[&str]) -> Likeness {
-    let sources = Sources::default().with(PROJECT);
+    let sources = SourceFiles::default().with(PROJECT);
     sources.begin(&serde_json::Value::Null);
     super::words_likeness(pattern, words, &sources)
 }
@@ -808,7 +808,7 @@ fn hostile_files_are_looked_at_in_little_time() {
         ("package.json", format!("{{\"scripts\": {{\"a\": \"{}\"}}}}", "npm run a && ".repeat(5_000))),
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let sources = Sources::default().with(&files);
+    let sources = SourceFiles::default().with(&files);
     let likeness = |line: &str| {
         sources.begin(&serde_json::Value::Null);
         super::line_likeness("git push*", line, &sources)
