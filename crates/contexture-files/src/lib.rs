@@ -7,6 +7,7 @@
 pub mod observation;
 pub mod observer;
 pub mod argument_names;
+pub mod change_words;
 mod notes;
 mod running;
 mod batch;

@@ -2,6 +2,7 @@
 
 pub mod models;
 pub mod growth;
+pub mod sent_request;
 mod last_request;
 mod token_rates;
 pub mod bill;

@@ -7,7 +7,7 @@ use std::path::Path;
 /// A module by its path: `["engine", "thread"]`.
 type Module = Vec<String>;
 
-/// Every file of the crate and its `use` statements, as whole paths; whether each is a re-export.
+/// Every file of the crate and what it uses, as whole paths; whether each is a re-export.
 #[derive(Default)]
 struct Crate(BTreeMap<Module, Vec<(Module, bool)>>);
 
@@ -32,6 +32,7 @@ impl Crate {
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned();
             let uses =
                 statements(&code).flat_map(|(tree, is_export)| expand(tree).into_iter().map(move |p| (p, is_export)));
+            let uses = uses.chain(paths_into_children(&code).map(|path| (path, false)));
             let uses = uses.filter_map(|(path, is_export)| Some((absolute(&module, &path)?, is_export))).collect();
             (module, uses)
         };
@@ -110,6 +111,23 @@ fn statements(code: &str) -> impl Iterator<Item = (&str, bool)> {
         let statement = if line.starts_with("pub") { line.split_once(' ')?.1 } else { line };
         let tree = statement.strip_prefix("use ")?.split(';').next()?;
         Some((tree, line.starts_with("pub")))
+    })
+}
+
+/// The paths that lead into a child module without a `use`: `child::name`.
+fn paths_into_children(code: &str) -> impl Iterator<Item = String> {
+    let declared = code.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line = if line.starts_with("pub") { line.split_once(' ')?.1 } else { line };
+        line.strip_prefix("mod ")?.strip_suffix(';')
+    });
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    declared.flat_map(move |child| {
+        code.match_indices(&format!("{child}::")).filter_map(move |(at, start)| {
+            let is_longer = code[..at].ends_with(|c| is_word(c) || c == ':');
+            let name = code[at + start.len()..].split(|c| !is_word(c)).next().filter(|name| !name.is_empty())?;
+            (!is_longer).then(|| format!("self::{child}::{name}"))
+        })
     })
 }
 

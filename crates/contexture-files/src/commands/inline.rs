@@ -7,8 +7,8 @@
 use self::words::{OTHER_DEEDS, PYTHON_DEEDS, PYTHON_FINDERS, PYTHON_MODULES, PYTHON_WRITERS, SCRIPT_DEEDS};
 use super::sed::{Syntax, has_flag, needed_text};
 use super::table::Language;
-use super::unknown::CHANGERS;
 use super::{Effects, operands_of, reach, told};
+use crate::change_words::CHANGERS;
 use crate::mentions::looks_like_file;
 use crate::model::named_places;
 use crate::observation::{LineChange, Observation};

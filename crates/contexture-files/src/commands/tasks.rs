@@ -3,7 +3,7 @@
 
 use super::asks_to_write;
 use super::table::{Runs, Trait, row};
-use crate::dialect::guess::CHANGING;
+use crate::change_words::{CHANGING, CHANGING_TASKS};
 
 /// Words before the name of a task.
 const LEADS: &[&str] = &["run", "run-script", "task", "workspaces", "foreach", "r"];
@@ -39,35 +39,6 @@ pub const LOOKING_TASKS: &[&str] = &[
     "validate",
     "verify",
     "vet",
-];
-
-/// Words of the name of a task that changes files.
-pub const CHANGING_TASKS: &[&str] = &[
-    "accept",
-    "add",
-    "apply",
-    "bump",
-    "clean",
-    "codegen",
-    "fix",
-    "fmt",
-    "format",
-    "gen",
-    "generate",
-    "install",
-    "migrate",
-    "migration",
-    "publish",
-    "release",
-    "seed",
-    "setup",
-    "snapshot",
-    "snapshots",
-    "sync",
-    "tidy",
-    "update",
-    "upgrade",
-    "write",
 ];
 
 /// Whether a command runs a task of the project that is presumed not to change sources.

@@ -4,55 +4,13 @@
 //! changes something, or that is itself a script of the project may change any file.
 
 use super::table::{Runs, row};
-use super::tasks::CHANGING_TASKS;
 use super::{Effects, asks_to_write, may_link, told};
+use crate::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
 use crate::delegated::only_looks;
-use crate::dialect::guess::{CHANGING, PROJECT_CHANGING};
 use crate::model::named_places;
 use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Redirect, Simple};
-
-/// Further words with which a program is told to change something.
-pub const CHANGING_WORDS: &[&str] = &[
-    "bootstrap",
-    "clone",
-    "decompress",
-    "deploy",
-    "dump",
-    "exec",
-    "execute",
-    "export",
-    "gen",
-    "import",
-    "init",
-    "inplace",
-    "new",
-    "reformat",
-    "regenerate",
-    "scaffold",
-    "send",
-    "unpack",
-];
-
-/// Words in the name of a program that changes something whatever it is told.
-pub const CHANGERS: &[&str] = &[
-    "codegen",
-    "codemod",
-    "fix",
-    "fixer",
-    "fmt",
-    "format",
-    "formatter",
-    "gen",
-    "generate",
-    "generator",
-    "migrate",
-    "reformat",
-    "rewrite",
-    "scaffold",
-    "update",
-];
 
 /// Endings of scripts.
 const SCRIPTS: &[&str] = &["bat", "bash", "cmd", "js", "mjs", "php", "pl", "ps1", "py", "rb", "sh", "ts", "zsh"];

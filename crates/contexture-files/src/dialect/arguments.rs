@@ -9,6 +9,7 @@ use super::{
     MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
     TO_NAMES, ToolEntry, WORD_NAMES, WORKDIR_NAMES, guess, own_name, seen, text_of, value_of,
 };
+use crate::change_words::CHANGING;
 use crate::commands::everything;
 use crate::completion::{self, Completion};
 use crate::delegated::{LOOKING_VERBS, only_looks};
@@ -253,7 +254,7 @@ impl<'a> Arguments<'a> {
         let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
         if (has(LOOKING_TITLES) || words.first().is_some_and(|first| LOOKING_VERBS.contains(first)))
-            && !has(guess::CHANGING)
+            && !has(CHANGING)
             && !has(CHANGING_TITLES)
         {
             return true;

@@ -4,60 +4,10 @@ use serde_json::Value;
 
 use super::{Does, EDITS_NAMES, FROM_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, TO_NAMES, own_name, text_of, value_of};
 use crate::argument_names::WORD_NAMES;
+use crate::change_words::{CHANGING, PROJECT_CHANGING};
 use crate::commands::changes_no_file;
 use crate::mentions::looks_like_file;
 use crate::path::path_of_address;
-
-/// Words in the name of a tool that changes something.
-pub const CHANGING: &[&str] = &[
-    "accept",
-    "add",
-    "append",
-    "apply",
-    "change",
-    "checkout",
-    "convert",
-    "copy",
-    "create",
-    "delete",
-    "discard",
-    "download",
-    "edit",
-    "extract",
-    "fix",
-    "format",
-    "generate",
-    "insert",
-    "install",
-    "link",
-    "merge",
-    "modify",
-    "move",
-    "overwrite",
-    "patch",
-    "prepend",
-    "put",
-    "rebase",
-    "refactor",
-    "reject",
-    "remove",
-    "rename",
-    "replace",
-    "reset",
-    "restore",
-    "revert",
-    "rewrite",
-    "save",
-    "set",
-    "stash",
-    "sync",
-    "transform",
-    "truncate",
-    "undo",
-    "unlink",
-    "update",
-    "write",
-];
 
 /// Words for files and what they consist of. A tool that changes such a thing and names no path may have changed any
 /// file; without such a word, it changed something else, such as a list of tasks.
@@ -214,37 +164,6 @@ fn runs_checks(words: &[String], arguments: &Value) -> bool {
     let has_code = ["code", "script", "command", "cmd", "input"].iter().any(|name| arguments.get(*name).is_some());
     runs_only && !has_code && words.iter().any(|word| is(word, CHECKS)) && !words.iter().any(|word| is(word, CHANGING))
 }
-
-/// Words in the name of a tool that changes a project even if it names no file.
-pub const PROJECT_CHANGING: &[&str] = &[
-    "checkout",
-    "cherry",
-    "codegen",
-    "codemod",
-    "fix",
-    "format",
-    "merge",
-    "migrate",
-    "pull",
-    "rebase",
-    "redo",
-    "refactor",
-    "regenerate",
-    "rename",
-    "replace",
-    "reset",
-    "restore",
-    "revert",
-    "rewind",
-    "rollback",
-    "scaffold",
-    "stash",
-    "submodule",
-    "submodules",
-    "switch",
-    "sync",
-    "undo",
-];
 
 /// Words for things that are no files of a project, so that a change of one changes no file.
 pub const OTHER_THINGS: &[&str] = &[

@@ -5,9 +5,10 @@ use contexture::wire::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::Spent;
-use crate::account::growth::{BodyBytes, MoreBytes};
+use crate::account::growth::MoreBytes;
 use crate::account::last_request::{LastRequest, Reported};
 use crate::account::models::Model;
+use crate::account::sent_request::SentRequest;
 use crate::account::token_rates::TokenRates;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
@@ -77,46 +78,6 @@ impl CacheFinds {
     }
 }
 
-/// One request as it was sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SentRequest {
-    /// Tokens sent, by our own count.
-    pub sent_tokens: u64,
-    /// Tokens received from the client, by our own count.
-    pub came_tokens: u64,
-    /// Whether these two were counted, and not only estimated from bytes.
-    pub is_counted: bool,
-    /// Bytes received from the client.
-    pub came_bytes: BodyBytes,
-    /// Bytes sent.
-    pub sent_bytes: BodyBytes,
-    /// Whether it was sent changed.
-    pub is_changed: bool,
-    /// Whether its prefix differs from what was sent before.
-    pub has_moved: bool,
-    /// Tokens that new folds leave out, by our own count; `None` without one.
-    pub folded: Option<u64>,
-    /// Whether the client asks to go on from a content that the provider keeps under a name. What is read from a cache
-    /// is that content then.
-    pub has_apart: bool,
-    /// How the client changed what it had sent before, if it did.
-    pub rewritten: Option<Rewritten>,
-    /// The most tokens that the provider takes, if that is known.
-    pub window: Option<u64>,
-    /// When it was sent, in milliseconds since the Unix epoch.
-    pub time_ms: u64,
-}
-
-/// How a client changed what it had sent before. The provider's cache holds only what is before the change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rewritten {
-    /// Bytes of the request as it came that the provider can still have in its cache.
-    pub same: BodyBytes,
-    /// Bytes of the request as it came before the first changed message of which something is sent; `None` if nothing of
-    /// any changed message is, so that what was sent before is sent again.
-    pub sent_same: Option<BodyBytes>,
-}
-
 /// The bill of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bill {
@@ -164,13 +125,6 @@ fn at_prices(prices: &Prices, usage: &Usage, cached: u64, total: u64) -> f64 {
     let is_written = usage.cache_write + usage.cache_write_hour > 0;
     let plain = if is_written { usage.input.min(rest) } else { rest };
     prices.read * cached as f64 + prices.write * (rest - plain) as f64 + plain as f64
-}
-
-impl SentRequest {
-    /// Whether the client has changed something that is sent.
-    fn has_lost(&self) -> bool {
-        self.rewritten.is_some_and(|rewritten| rewritten.sent_same.is_some())
-    }
 }
 
 impl Account {

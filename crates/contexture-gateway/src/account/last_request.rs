@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::bill::SentRequest;
 use crate::account::growth::BodyBytes;
+use crate::account::sent_request::SentRequest;
 
 /// The request that was billed last. It is stored as part of an account, so its names say whose they are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::bill::SentRequest;
 use crate::account::growth::{BodyBytes, Growth, MoreBytes};
 use crate::account::last_request::LastRequest;
+use crate::account::sent_request::SentRequest;
 
 /// What was learnt of a provider's count. It is stored as part of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

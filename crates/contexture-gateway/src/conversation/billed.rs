@@ -3,9 +3,10 @@
 use contexture::fold::Prices;
 use contexture::wire::{Answered, Usage};
 
-use crate::account::bill::{Account, Bill, SentRequest};
+use crate::account::bill::{Account, Bill};
 use crate::account::cap::Spent;
 use crate::account::models::Model;
+use crate::account::sent_request::SentRequest;
 
 /// The bill of a conversation, and the response that was billed last.
 #[derive(Clone, Debug, Default)]

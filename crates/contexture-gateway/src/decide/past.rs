@@ -3,8 +3,8 @@
 use contexture::wire::{Format, Plan, Request, read};
 
 use super::text_bytes::text_bytes;
-use crate::account::bill::Rewritten;
 use crate::account::growth::BodyBytes;
+use crate::account::sent_request::Rewritten;
 use crate::find::index::FoundConversation;
 use crate::simulate::cache::LOOK_BACK;
 

@@ -10,11 +10,12 @@ use super::outgoing::Outgoing;
 use super::progress::Progress;
 use super::reason::PassReason;
 use super::text_bytes::text_bytes;
-use crate::account::bill::{Account, Bill, Rewritten, SentRequest, billed_input};
+use crate::account::bill::{Account, Bill, billed_input};
 use crate::account::cap::Spent;
 use crate::account::growth::BodyBytes;
 use crate::account::models::Known;
 use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
+use crate::account::sent_request::{Rewritten, SentRequest};
 use crate::conversation::Conversation;
 use crate::write::keeper::KeptVersion;
 

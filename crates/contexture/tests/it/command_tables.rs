@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
+use contexture::files::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
 use contexture::files::commands::options::{RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
 use contexture::files::commands::table::{Action, Changes, Does, Program, Runs, rows};
-use contexture::files::commands::tasks::{CHANGING_TASKS, LOOKING_TASKS, QUESTIONS};
-use contexture::files::commands::unknown::{CHANGERS, CHANGING_WORDS};
-use contexture::files::dialect::guess::{
-    CHANGE_NAMES, CHANGING, FILE_WORDS, OTHER_THINGS, PROJECT_CHANGING, READING, RUNNING,
-};
+use contexture::files::commands::tasks::{LOOKING_TASKS, QUESTIONS};
+use contexture::files::dialect::guess::{CHANGE_NAMES, FILE_WORDS, OTHER_THINGS, READING, RUNNING};
 
 const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
 
