@@ -60,6 +60,9 @@ pub struct Account {
     /// Tokens of the last request that were not cached.
     #[serde(default)]
     last_plain: u64,
+    /// Whether the provider was seen to hold tokens of which it had reported neither that they were read nor written.
+    #[serde(default)]
+    holds_untold: bool,
     /// Tokens that it did not find then.
     #[serde(default)]
     missed: u64,
@@ -252,6 +255,7 @@ impl Account {
             let held = self.last_held as f64;
             self.found = Some(if held > 0.0 { (usage.cache_read as f64 / held).min(1.0) } else { 0.0 });
             self.missed = self.last_held.saturating_sub(usage.cache_read);
+            self.holds_untold |= self.last_plain > 0 && usage.cache_read > self.last_held;
         }
         let passed_through = match self.is_changed {
             false => billed,
@@ -270,8 +274,10 @@ impl Account {
         self.output += usage.output;
         self.requests += 1;
         // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
-        let is_told = usage.cache_write + usage.cache_write_hour > 0 || (prices.write > 1.0 && usage.cache_read > 0);
-        let is_told = is_told || sent.has_apart;
+        let is_written = usage.cache_write + usage.cache_write_hour > 0;
+        // Some have a price for writing and report none, as OpenAI does for logins.
+        let is_silent = prices.write > 1.0 && usage.cache_read > 0 && !self.holds_untold;
+        let is_told = is_written || is_silent || sent.has_apart;
         self.last_held = if is_told { total - usage.input } else { total };
         self.last_plain = if is_told { usage.input } else { 0 };
         self.learn(&sent, total);
@@ -503,3 +509,6 @@ impl Account {
         at_prices(prices, usage, cached, came)
     }
 }
+
+#[cfg(test)]
+mod tests;
