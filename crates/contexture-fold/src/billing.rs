@@ -1,7 +1,7 @@
 //! What was billed, what a fold would cost, and whether the provider's cache is cold.
 
 use super::price::{Account, Prices};
-use super::tuning::Tuning;
+use super::tuning::{FREE_SHARE, MUCH_SAVED_SHARE, Tuning};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// What was billed so far, and what is needed to say whether a fold pays.
@@ -76,6 +76,15 @@ impl Billing {
     /// Whether the bill stays within the allowed excess after a fold of this price.
     pub(super) fn can_afford(&self, price: f64, tuning: &Tuning) -> bool {
         self.account.saved() - price >= -tuning.most_excess * self.account.passed_through
+    }
+
+    /// Whether a window with only the usual share of a budget free would be full again with the next request, if that
+    /// brings as much as those since the last fold did, and the bill shows that folds save little.
+    pub(super) fn fills_at_once(&self, window_tokens: u64, budget: u64) -> bool {
+        let Some(last) = self.last_fold else { return false };
+        let came = window_tokens.saturating_sub(last.after) as f64;
+        let saves_little = self.account.saved() < MUCH_SAVED_SHARE * self.account.passed_through;
+        saves_little && came >= FREE_SHARE * budget as f64 * f64::from(self.requests_since_fold)
     }
 
     /// Notes a fold.

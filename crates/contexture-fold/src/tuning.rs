@@ -56,6 +56,10 @@ pub(super) const LEAN_FREE_SHARE: f64 = 0.5;
 /// made recordings; it matters only for budgets below twice as much.
 pub(super) const LEAST_LEAN_TOKENS: u64 = 6_000;
 
+/// The share of the bill of pass-through from which on a conversation has saved so much that its folds need not be lean,
+/// however often they are forced. Chosen.
+pub(super) const MUCH_SAVED_SHARE: f64 = 0.5;
+
 /// The largest share of the budget for the dialogue. Chosen: more would leave too little room for work.
 pub(super) const MOST_SAID_SHARE: f64 = 0.5;
 

@@ -27,7 +27,7 @@ pub(super) struct Came<'r, 'a> {
 pub(super) fn list(came: &Came<'_, '_>, plan: &Plan) -> Result<String, WireError> {
     let mut entries = entries(came, plan)?;
     match came.format {
-        Format::Messages => entries = system_turns::placed(entries, came.messages.len())?,
+        Format::Messages => entries = system_turns::placed(entries, came.messages)?,
         Format::Gemini => entries = gemini::joined(entries)?,
         Format::Chat | Format::Responses => {}
     }

@@ -32,14 +32,21 @@ pub fn broken(format: Format, body: &str) -> Option<Broken> {
 
 /// The same for a request whose address names this model.
 pub fn broken_for(format: Format, body: &str, model: Option<&str>) -> Option<Broken> {
-    let request = Request::parse(format, body).ok()?.addressed_to(model);
+    all_broken(format, body, model).into_iter().next()
+}
+
+/// All rules that a request breaks, in the order of the table; none for a request that cannot be read.
+pub fn all_broken(format: Format, body: &str, model: Option<&str>) -> Vec<Broken> {
+    let Ok(request) = Request::parse(format, body) else { return Vec::new() };
+    let request = request.addressed_to(model);
     let model = request.model().unwrap_or_default();
-    match format {
+    let broken = match format {
         Format::Messages => messages::broken(&request, body, &model),
         Format::Chat => chat::broken(&request, &model),
         Format::Responses => responses::broken(&request, &model),
         Format::Gemini => gemini::broken(&request, &model),
-    }
+    };
+    broken.unwrap_or_default()
 }
 
 #[cfg(test)]

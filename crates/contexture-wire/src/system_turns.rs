@@ -3,6 +3,10 @@
 //! Anthropic wants such a message to follow a user message, and to be last or followed by the model; two in a row are
 //! refused. A fold takes neighbours away, so what stays is joined where it is in a row, and said by the user, as a
 //! reminder, where the role is not allowed. Messages between their own neighbours are left alone.
+//!
+//! Blocks of such a message can make tools available, or take them away. They are accepted in this role only, and without
+//! them the model lacks a tool that it has: where their message is not sent, or not in its role, they are sent with the
+//! next place where a system message is accepted.
 
 use std::borrow::Cow;
 
@@ -17,36 +21,146 @@ use super::read::REMINDER;
 
 const ROLE: &str = "system";
 
-/// Messages of which all system messages are where the provider accepts them, for a request with `of` messages.
-pub(super) fn placed(entries: Vec<Entry<'_>>, of: usize) -> Result<Vec<Entry<'_>>, WireError> {
+/// The kinds of blocks that change which tools there are.
+pub(super) const TOOL_CHANGES: [&str; 2] = ["tool_addition", "tool_removal"];
+
+/// What is said if there is no place for a change of tools.
+const NO_PLACE: &str = "a change of tools that is not in a system message";
+
+/// Entries for these messages, of which all system messages are where the provider accepts them.
+pub(super) fn placed<'a>(entries: Vec<Entry<'a>>, messages: &[&RawValue]) -> Result<Vec<Entry<'a>>, WireError> {
     let is_system: Vec<bool> = entries.iter().map(|entry| has_role(&entry.json, ROLE)).collect();
-    if !is_system.contains(&true) {
+    let mut waiting = Waiting::missing(&entries, messages)?;
+    if !is_system.contains(&true) && waiting.is_empty() {
         return Ok(entries);
     }
+    let later = firsts_after(&entries);
     let mut placed: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
     let mut entries = entries.into_iter().enumerate().peekable();
-    while let Some((at, entry)) = entries.next() {
+    while let Some((mut at, entry)) = entries.next() {
         if !is_system[at] {
             placed.push(entry);
+            waiting.place(&mut placed, entries.peek().map(|(_, entry)| entry), later[at]);
             continue;
         }
         let mut run = vec![entry];
-        while let Some((_, entry)) = entries.next_if(|(at, _)| is_system[*at]) {
+        while let Some((next, entry)) = entries.next_if(|(next, _)| is_system[*next]) {
             run.push(entry);
+            at = next;
         }
         let next = entries.peek().map(|(_, entry)| entry);
-        if is_between_its_own(placed.last(), &run, next, of) {
+        if is_between_its_own(placed.last(), &run, next, messages.len()) {
             placed.extend(run);
             continue;
         }
         let from = run[0].from;
-        let follows = placed.last().is_some_and(|before| has_role(&before.json, "user"));
-        let precedes = next.is_none_or(|next| has_role(&next.json, "assistant"));
         let joined = joined(&run)?;
-        let json = if follows && precedes { joined } else { as_reminder(&joined)? };
-        placed.push(Entry { json: Cow::Owned(json), from });
+        if is_allowed(placed.last(), next) {
+            let json = with_blocks_before(&joined, waiting.take(from.unwrap_or(usize::MAX)))?;
+            placed.push(Entry { json: Cow::Owned(json), from });
+            continue;
+        }
+        let (changes, others) = blocks(&joined)?.into_iter().partition::<Vec<_>, _>(|block| changes_tools(block));
+        waiting.add(from.unwrap_or(0), changes);
+        if !others.is_empty() {
+            placed.push(Entry { json: Cow::Owned(as_reminder(&joined, &others)?), from });
+        }
+        waiting.place(&mut placed, next, later[at]);
     }
-    Ok(placed)
+    if waiting.is_empty() { Ok(placed) } else { Err(WireError::Refused(NO_PLACE)) }
+}
+
+/// For each entry, the first message of the request of which something comes after it.
+fn firsts_after(entries: &[Entry<'_>]) -> Vec<usize> {
+    let mut first = usize::MAX;
+    let mut firsts: Vec<usize> = entries
+        .iter()
+        .rev()
+        .map(|entry| {
+            let after = first;
+            first = first.min(entry.from.unwrap_or(usize::MAX));
+            after
+        })
+        .collect();
+    firsts.reverse();
+    firsts
+}
+
+/// Blocks that change tools and wait for a place, each with its message. They stay in the order in which they came, also
+/// among what is sent.
+struct Waiting(Vec<(usize, String)>);
+
+impl Waiting {
+    /// Those of messages of which nothing, or not these blocks, is sent.
+    fn missing(entries: &[Entry<'_>], messages: &[&RawValue]) -> Result<Self, WireError> {
+        let may_change = |message: &RawValue| {
+            let has = |kind: &&str| memmem::find(message.get().as_bytes(), kind.as_bytes()).is_some();
+            TOOL_CHANGES.iter().any(has) && has_role(message.get(), ROLE)
+        };
+        let mut waiting = Self(Vec::new());
+        for (at, message) in messages.iter().enumerate().filter(|(_, message)| may_change(message)) {
+            let mut sent = Vec::new();
+            for entry in entries.iter().filter(|entry| entry.from == Some(at)) {
+                sent.extend(blocks(&entry.json)?.iter().map(|block| unmarked(block)));
+            }
+            let changes = blocks(message.get())?.into_iter().filter(|block| changes_tools(block));
+            waiting.add(at, changes.map(|block| unmarked(&block)).filter(|block| !sent.contains(block)).collect());
+        }
+        Ok(waiting)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, message: usize, blocks: Vec<String>) {
+        self.0.extend(blocks.into_iter().map(|block| (message, block)));
+        self.0.sort_by_key(|(message, _)| *message);
+    }
+
+    /// Those of messages before this one, which wait no longer.
+    fn take(&mut self, before: usize) -> Vec<String> {
+        let end = self.0.partition_point(|(message, _)| *message < before);
+        self.0.drain(..end).map(|(_, block)| block).collect()
+    }
+
+    /// Sends those of messages before this one, if there is a place for them.
+    fn place(&mut self, placed: &mut Vec<Entry<'_>>, next: Option<&Entry<'_>>, before: usize) {
+        let is_one_due = self.0.first().is_some_and(|(message, _)| *message < before);
+        if is_one_due && is_allowed(placed.last(), next) {
+            placed.push(Entry::made(system_message(&self.take(before))));
+        }
+    }
+}
+
+/// Whether the provider accepts a system message between two others.
+fn is_allowed(before: Option<&Entry<'_>>, next: Option<&Entry<'_>>) -> bool {
+    before.is_some_and(|before| has_role(&before.json, "user"))
+        && next.is_none_or(|next| has_role(&next.json, "assistant"))
+}
+
+/// Whether a block makes a tool available or takes it away.
+fn changes_tools(block: &str) -> bool {
+    let kind = Fields::parse(block).ok().and_then(|fields| fields.text("type"));
+    kind.is_some_and(|kind| TOOL_CHANGES.contains(&&*kind))
+}
+
+/// A block without its cache mark.
+fn unmarked(block: &str) -> String {
+    Fields::parse(block).map_or_else(|_| block.to_owned(), |fields| fields.without(MARK))
+}
+
+fn system_message(blocks: &[String]) -> String {
+    format!("{{\"role\":\"{ROLE}\",\"content\":[{}]}}", blocks.join(","))
+}
+
+/// A message with these blocks before its own.
+fn with_blocks_before(json: &str, before: Vec<String>) -> Result<String, WireError> {
+    if before.is_empty() {
+        return Ok(json.to_owned());
+    }
+    let all = [before, blocks(json)?].concat();
+    Ok(Fields::parse(json)?.with("content", &format!("[{}]", all.join(","))))
 }
 
 fn has_role(json: &str, role: &str) -> bool {
@@ -98,11 +212,11 @@ fn blocks(json: &str) -> Result<Vec<String>, WireError> {
     })
 }
 
-/// The same, said in the role of the user.
-fn as_reminder(json: &str) -> Result<String, WireError> {
+/// A message with these blocks only, said in the role of the user.
+fn as_reminder(json: &str, blocks: &[String]) -> Result<String, WireError> {
     let mut list = String::from("[");
-    for block in blocks(json)? {
-        let fields = Fields::parse(&block)?;
+    for block in blocks {
+        let fields = Fields::parse(block)?;
         if list.len() > 1 {
             list.push(',');
         }
@@ -112,7 +226,7 @@ fn as_reminder(json: &str) -> Result<String, WireError> {
                 let mark = fields.get(MARK).map(|mark| format!(",\"{MARK}\":{}", mark.get())).unwrap_or_default();
                 list.push_str(&format!("{{\"type\":\"text\",\"text\":{}{mark}}}", quoted(&text)));
             }
-            _ => list.push_str(&block),
+            _ => list.push_str(block),
         }
     }
     list.push(']');
@@ -221,6 +335,61 @@ mod tests {
                 ("assistant", "d"),
                 ("user", "e"),
             ],
+        );
+    }
+
+    #[test]
+    fn what_changes_tools_is_sent_by_the_system_wherever_its_message_goes() {
+        let change = |kind: &str, name: &str| json!({"type": kind, "tool": {"type": "tool_reference", "name": name}, "text": name});
+        let changed =
+            |text: &str, change: Value| json!({"role": "system", "content": [{"type": "text", "text": text}, change]});
+        let messages = [
+            said("user", "a"),
+            changed("s", change("tool_addition", "search")),
+            said("assistant", "b"),
+            said("user", "c"),
+            said("assistant", "d"),
+            said("user", "e"),
+            changed("t", change("tool_removal", "search")),
+            said("assistant", "f"),
+            said("user", "g"),
+        ];
+        let of = messages.len();
+        // In its place it stays as it is.
+        check(
+            &messages,
+            keeping(&[0, 1, 2, 5, 6, 7, 8], &[], of),
+            &[
+                ("user", "a"),
+                ("system", "s|search"),
+                ("assistant", "b"),
+                ("user", "e"),
+                ("system", "t|search"),
+                ("assistant", "f"),
+                ("user", "g"),
+            ],
+        );
+        // The model's message after it is gone: its text is a reminder, and the change comes with the next place, before
+        // that of the message that is gone.
+        check(
+            &messages,
+            keeping(&[0, 1, 3, 4, 8], &[], of),
+            &[
+                ("user", "a"),
+                ("user", "<system-reminder>\ns\n</system-reminder>"),
+                ("user", "c"),
+                ("system", "search"),
+                ("assistant", "d"),
+                ("user", "g"),
+                ("system", "search"),
+            ],
+        );
+        // Nothing of both messages is sent, or one of them is joined to what is missing.
+        check(&messages, keeping(&[8], &[8], of), &[("user", "records"), ("user", "g"), ("system", "search|search")]);
+        check(
+            &messages,
+            keeping(&[0, 6, 7, 8], &[], of),
+            &[("user", "a"), ("system", "search|t|search"), ("assistant", "f"), ("user", "g")],
         );
     }
 

@@ -123,9 +123,10 @@ fn paths_into_children(code: &str) -> impl Iterator<Item = String> {
     });
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     declared.flat_map(move |child| {
-        code.match_indices(&format!("{child}::")).filter_map(move |(at, start)| {
+        code.match_indices(child).filter_map(move |(at, _)| {
             let is_longer = code[..at].ends_with(|c| is_word(c) || c == ':');
-            let name = code[at + start.len()..].split(|c| !is_word(c)).next().filter(|name| !name.is_empty())?;
+            let rest = code[at + child.len()..].strip_prefix("::")?;
+            let name = rest.split(|c| !is_word(c)).next().filter(|name| !name.is_empty())?;
             (!is_longer).then(|| format!("self::{child}::{name}"))
         })
     })

@@ -42,7 +42,7 @@ pub(super) struct AddedPart {
 impl View {
     /// Chooses which chunks are shown beside a frame.
     pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
-        let room = view_room(settings, frame.tokens);
+        let room = view_room(settings, state, frame.tokens);
         let standing = standing(settings, state, frame);
         let kept = kept_parts(settings, state, frame, chunks, (room, standing));
         let marks: Vec<u32> = state.shown.parts()[..kept].iter().map(|part| part.mark).collect();
@@ -53,11 +53,13 @@ impl View {
     }
 }
 
-/// The tokens that the view may take beside everything else that a fold shows.
-fn view_room(settings: &Settings, frame_tokens: u64) -> u64 {
+/// The tokens that the view may take beside everything else that a fold shows. It is lean too if each request brings so
+/// much that the window would be full again with the next one: what is written anew each time is never read from the cache.
+fn view_room(settings: &Settings, state: &State, frame_tokens: u64) -> u64 {
     let beside = |free: f64| (settings.policy.budget as f64 * (1.0 - free)) as u64;
     let usual = beside(FREE_SHARE);
-    let most = if settings.policy.lean { beside(LEAN_FREE_SHARE).max(LEAST_LEAN_TOKENS).min(usual) } else { usual };
+    let is_lean = settings.policy.lean || state.billing.fills_at_once(state.shown.tokens(), settings.policy.budget);
+    let most = if is_lean { beside(LEAN_FREE_SHARE).max(LEAST_LEAN_TOKENS).min(usual) } else { usual };
     most.saturating_sub(frame_tokens).min(settings.tuning.view_tokens)
 }
 

@@ -61,11 +61,16 @@ struct CacheFinds {
     /// Tokens that it did not find then.
     #[serde(default)]
     missed: u64,
+    /// Whether it was seen to hold tokens of which it had reported neither that they were read nor written.
+    #[serde(default)]
+    holds_untold: bool,
 }
 
 impl CacheFinds {
-    /// Learns from what the provider read from its cache of what it should have had there.
-    fn learn(&mut self, held: u64, read: u64) {
+    /// Learns from what the provider read from its cache of the request before.
+    fn learn(&mut self, last: &LastRequest, read: u64) {
+        let held = last.held();
+        self.holds_untold |= last.has_plain() && read > held;
         self.found = Some(if held > 0 { (read as f64 / held as f64).min(1.0) } else { 0.0 });
         self.missed = held.saturating_sub(read);
     }
@@ -177,7 +182,7 @@ impl Account {
         let billed = billed_input(model, usage);
         let is_same = !sent.has_moved && !sent.has_lost();
         if is_same && self.last.time_ms() > 0 && !self.is_cold(prices, sent.time_ms) {
-            self.finds.learn(self.last.held(), usage.cache_read);
+            self.finds.learn(&self.last, usage.cache_read);
         }
         let passed_through = match self.is_changed {
             false => billed,
@@ -192,8 +197,10 @@ impl Account {
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
         // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
-        let is_told = usage.cache_write + usage.cache_write_hour > 0 || (prices.write > 1.0 && usage.cache_read > 0);
-        let is_told = is_told || sent.has_apart;
+        let is_written = usage.cache_write + usage.cache_write_hour > 0;
+        // Some have a price for writing and report none, as OpenAI does for logins.
+        let is_silent = prices.write > 1.0 && usage.cache_read > 0 && !self.finds.holds_untold;
+        let is_told = is_written || is_silent || sent.has_apart;
         let held = if is_told { total - usage.input } else { total };
         self.rates.learn(&self.last, &sent, total);
         self.last = LastRequest::new(&sent, Reported { came, sent: total, held, time_ms: now_ms });
@@ -343,40 +350,4 @@ impl Account {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// An account as it has been stored since before it was made of several values.
-    fn stored() -> Value {
-        json!({
-            "billed": 1_234.5, "passed_through": 2_000.25, "is_changed": true, "last_changed": true,
-            "last_came": 900, "last_sent": 700, "last_own": [650, 850], "grown": [300.5, 310.0],
-            "growth": {"text_text": 90_000.0, "text_opaque": 0.5, "opaque_opaque": 0.25, "text_counted": 22_000.0,
-                "opaque_counted": 0.125, "counted_counted": 5_500.0},
-            "growth_of_pieces": {"text_text": 1.0, "text_opaque": 0.0, "opaque_opaque": 0.0, "text_counted": 2.0,
-                "opaque_counted": 0.0, "counted_counted": 3.0},
-            "last_pieces": [41, 31], "last_bytes": 3_600, "last_sent_bytes": 2_800, "last_opaque": [7, 5],
-            "last_plain": 11, "missed": 3, "owed": 0.75, "unfolded": 880, "last_ms": 1_700_000_000_000_u64,
-            "ratio": 1.07, "apart": 2, "last_held": 689, "found": 0.995,
-            "spent": serde_json::to_value(Spent::default()).unwrap(),
-        })
-    }
-
-    #[test]
-    fn a_stored_account_is_read_and_written_as_ever() {
-        let account: Account = serde_json::from_value(stored()).unwrap();
-        assert_eq!(serde_json::to_value(account).unwrap(), stored());
-    }
-
-    #[test]
-    fn an_account_of_the_first_version_is_read() {
-        let first = json!({
-            "billed": 10.0, "passed_through": 10.0, "sent": 9, "came": 9, "output": 1, "requests": 1,
-            "is_changed": false, "last_came": 9, "last_ms": 5, "ratio": 1.0, "last_held": 9,
-        });
-        let account: Account = serde_json::from_value(first).unwrap();
-        assert_eq!((account.bills(), account.last_sent(), account.last.came()), ((10.0, 10.0), 0, 9));
-    }
-}
+mod tests;

@@ -107,6 +107,11 @@ impl LastRequest {
         self.held
     }
 
+    /// Whether some of its tokens were not cached.
+    pub(super) fn has_plain(&self) -> bool {
+        self.plain > 0
+    }
+
     /// When its response arrived, in milliseconds since the Unix epoch; 0 if there was none.
     pub(super) fn time_ms(&self) -> u64 {
         self.time_ms

@@ -21,6 +21,7 @@ const COMPACTION_WORDS: &[(&str, &str)] = &[
     ("OpenCode", "Create a new anchored summary from the conversation history"),
     ("OpenCode, again", "Here is the summary of the conversation before the <conversation> above"),
     ("Gemini CLI, Qwen Code", "<state_snapshot>"),
+    ("Copilot CLI", "Please create a detailed summary of the conversation so far. The history is being compacted"),
     ("pi", "Create a structured context checkpoint summary"),
     ("Kimi CLI, earlier", "You are tasked with compacting a coding conversation context"),
     ("Kimi CLI", "You are now given a task to compact this conversation context"),

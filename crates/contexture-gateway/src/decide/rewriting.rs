@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use contexture::item::Item;
-use contexture::wire::rules::binds_reasoning;
+use contexture::wire::rules::{Broken, binds_reasoning};
 use contexture::wire::{Plan, Request, WireError, read, rules, without_edits};
 use memchr::memmem;
 
@@ -75,11 +75,15 @@ pub(super) fn allowed<'a>(
         return Ok(body);
     }
     let model = request.model();
-    let broken = |body: &str| rules::broken_for(request.format(), body, model.as_deref());
-    let Some(found) = broken(&body) else { return Ok(body) };
+    let broken = |body: &str| rules::all_broken(request.format(), body, model.as_deref());
+    let found = broken(&body);
+    if found.is_empty() {
+        return Ok(body);
+    }
     let own = broken(request.body());
-    match own.is_some_and(|own| std::ptr::eq(own.rule, found.rule)) {
-        true => Ok(body),
-        false => Err(WireError::Refused(found.rule.refused)),
+    let is_own = |found: &Broken| own.iter().any(|own| std::ptr::eq(own.rule, found.rule));
+    match found.iter().find(|found| !is_own(found)) {
+        Some(found) => Err(WireError::Refused(found.rule.refused)),
+        None => Ok(body),
     }
 }

@@ -6,7 +6,11 @@
 //!
 //! Anthropic: <https://platform.claude.com/docs/en/api/messages>, the pages on tool use, on thinking, on prompt caching
 //! and on mid-conversation system messages. OpenAI: the references of chat completions and responses, and the guides on
-//! function calling and reasoning. All read on 2026-11-17.
+//! function calling and reasoning. Read on 2026-11-17, and what came later on 2026-11-18: changes of tools
+//! (<https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages>), signs and lengths of ids
+//! (<https://github.com/maximhq/bifrost/issues/5097>, <https://github.com/openai/codex/issues/14355> and
+//! <https://github.com/nodetool-ai/nodetool/pull/4252>), and reasoning that comes back with its calls
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://github.com/continuedev/continue/pull/11806>).
 
 mod gemini;
 
@@ -77,6 +81,13 @@ fn messages(body: &Value) -> Result<(), String> {
         if roles[at] == "system" {
             continue;
         }
+        if blocks.iter().any(|block| block["type"] == "tool_addition" || block["type"] == "tool_removal") {
+            let text = "'tool_addition'/'tool_removal' blocks are only permitted within role: \"system\" messages";
+            return Err(format!("messages.{at}.content: {text}"));
+        }
+        if model.contains("claude") {
+            plain_ids(at, &blocks)?;
+        }
         match turns.last_mut() {
             Some(turn) if turn.role == roles[at] => turn.blocks.extend(blocks),
             _ => turns.push(Turn { role: roles[at].to_owned(), blocks }),
@@ -95,6 +106,19 @@ fn messages(body: &Value) -> Result<(), String> {
         begins(&turns)?;
     }
     marks(body)
+}
+
+/// The signs that ids of calls may have.
+fn plain_ids(at: usize, blocks: &[Value]) -> Result<(), String> {
+    let is_plain = |id: &str| {
+        !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    };
+    for (kind, name) in [("tool_use", "id"), ("tool_result", "tool_use_id")] {
+        if ids(blocks, kind, name).iter().any(|id| !is_plain(id)) {
+            return Err(format!("messages.{at}.{kind}.{name}: String should match pattern '^[a-zA-Z0-9_-]+$'"));
+        }
+    }
+    Ok(())
 }
 
 /// Where a message of role `system` may be.
@@ -308,7 +332,25 @@ fn chat(body: &Value) -> Result<(), String> {
         }
         open.extend(calls.iter().map(|call| call["id"].as_str().unwrap_or_default().to_owned()));
     }
-    if open.is_empty() { Ok(()) } else { Err(unanswered(&open)) }
+    if !open.is_empty() {
+        return Err(unanswered(&open));
+    }
+    let model = body["model"].as_str().unwrap_or_default();
+    if model.contains("kimi") || model.contains("deepseek") { reasoned(list) } else { Ok(()) }
+}
+
+/// Where a model thinks aloud, its calls come back with what it thought. That it does is seen by those that have it.
+fn reasoned(list: &[Value]) -> Result<(), String> {
+    let has_calls = |message: &Value| message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+    let is_without = |message: &Value| message["reasoning_content"].is_null();
+    let without = list.iter().position(|message| has_calls(message) && is_without(message));
+    let is_thinking = list.iter().any(|message| has_calls(message) && !is_without(message));
+    match without.filter(|_| is_thinking) {
+        Some(at) => Err(format!(
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn unanswered(open: &HashSet<String>) -> String {
@@ -326,6 +368,31 @@ const CALLS: [(&str, &str); 6] = [
     ("apply_patch_call", "apply_patch_call_output"),
     ("computer_call", "computer_call_output"),
 ];
+
+/// How long ids may be, and how those of items begin.
+fn item_ids(items: &[Value]) -> Result<(), String> {
+    for (at, item) in items.iter().enumerate() {
+        for name in ["id", "call_id"] {
+            let length = item[name].as_str().map_or(0, |id| id.chars().count());
+            if length > 64 {
+                return Err(format!(
+                    "Invalid 'input[{at}].{name}': string too long. Expected a string with maximum length 64, but got a string with length {length} instead."
+                ));
+            }
+        }
+        let beginning = match item["type"].as_str() {
+            Some("function_call") => "fc",
+            Some("custom_tool_call") => "ctc",
+            Some("reasoning") => "rs",
+            Some("message") | None => "msg",
+            Some(_) => continue,
+        };
+        if let Some(id) = item["id"].as_str().filter(|id| !id.starts_with(beginning)) {
+            return Err(format!("Invalid 'input[{at}].id': '{id}'. Expected an ID that begins with '{beginning}'."));
+        }
+    }
+    Ok(())
+}
 
 fn responses(body: &Value) -> Result<(), String> {
     let items = body["input"].as_array().ok_or("Missing required parameter: 'input'.")?;
@@ -347,6 +414,9 @@ fn responses(body: &Value) -> Result<(), String> {
                 return Err(format!("No tool output found for function call {}.", call["call_id"]));
             }
         }
+    }
+    if body["model"].as_str().is_some_and(|model| model.contains("gpt-")) {
+        item_ids(items)?;
     }
     for (at, item) in items.iter().enumerate() {
         let id = item["id"].as_str().filter(|_| item["type"] != "item_reference");

@@ -25,6 +25,8 @@ pub struct Agent {
     /// Whether it sends reminders in the role `system` inside the conversation, as Claude Code does with newer models:
     /// after what the user says and after every so many outputs.
     pub has_reminders: bool,
+    /// Whether its reminders also make tools available, as those of Claude Code do with tools of MCP servers.
+    pub changes_tools: bool,
     /// The model of Anthropic that is asked, if it is not the usual one.
     pub model: Option<&'static str>,
     /// How long the encrypted reasoning of each of the model's turns is, in pieces of about ten bytes.
@@ -59,6 +61,7 @@ impl Agent {
             is_careless: false,
             session: None,
             has_reminders: false,
+            changes_tools: false,
             model: None,
             reasoning: 20,
             calls: 0,
@@ -133,7 +136,12 @@ impl Agent {
                 let message = self.message(at, step);
                 let is_reminded = self.has_reminders && (matches!(step, Step::User(_)) || at % 6 == 2);
                 let reminder = format!("Reminder {at}: keep to the conventions of this project, and be brief.");
-                let reminder = json!({"role": "system", "content": [{"type": "text", "text": reminder}]});
+                let mut reminder = json!({"role": "system", "content": [{"type": "text", "text": reminder}]});
+                if self.changes_tools {
+                    let tool = json!({"type": "tool_reference", "name": format!("mcp__docs__{at}")});
+                    let change = json!({"type": "tool_addition", "tool": tool});
+                    reminder["content"].as_array_mut().unwrap().push(change);
+                }
                 std::iter::once(message).chain((is_reminded && !matches!(step, Step::Model { .. })).then_some(reminder))
             })
             .collect();

@@ -79,6 +79,36 @@ async fn system_messages_inside_a_conversation_stay_where_the_provider_accepts_t
     assert!(folded > 0, "some of them lost the messages around them");
 }
 
+/// The tools that a request makes available, in the order in which it does.
+fn added_tools(body: &str) -> Vec<String> {
+    let messages = messages_of(body);
+    let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    let added = blocks.filter(|block| block["type"] == "tool_addition");
+    added.map(|block| block["tool"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Without its addition a model lacks a tool that it has, and outside of system messages additions are refused.
+/// <https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages>
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_were_added_inside_a_conversation_stay_after_folds() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    let mut agent = long(Format::Messages, 24);
+    (agent.has_reminders, agent.changes_tools) = (true, true);
+    let sent = play(&gateway, &provider, &agent).await;
+    assert_eq!(provider.refused(), Vec::<String>::new());
+    let records = records(&gateway, sent.len()).await;
+    let folds = records.iter().filter(|record| record.decided.iter().any(|note| note.is_fold())).count();
+    assert!(folds >= 2, "{folds} folds");
+    for (n, (at, body)) in agent.requests().iter().zip(&sent).enumerate() {
+        assert_eq!(added_tools(body), added_tools(&agent.request(*at, false)), "request {n}");
+        if n > 0 && !records[n].decided.iter().any(|note| note.is_fold()) {
+            let (before, now) = (digests(agent.format, &sent[n - 1]), digests(agent.format, body));
+            assert!(now.starts_with(&before), "request {n} moved without a fold");
+        }
+    }
+}
+
 /// Thoughts of newer models are bound to everything that was sent before them: after a change of it they are refused.
 /// <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 #[tokio::test(flavor = "multi_thread")]

@@ -66,12 +66,15 @@ fn messages() -> Vec<(&'static str, Value)> {
         ("marks-on-thinking", json!([user("a"), model(json!([marked(thought.clone(), "5m"), text("b")])), user("b")])),
         ("marks-on-empty", json!([said(json!([marked(text(""), "5m"), text("b")]))])),
         ("long-marks-first", json!([said(json!([marked(text("a"), "5m"), marked(text("b"), "1h")]))])),
+        ("tool-changes", json!([said(json!([text("a"), {"type": "tool_removal", "tool": {"name": "t"}}]))])),
+        ("plain-ids", json!([user("a"), model(json!([call("a.b:0")])), said(json!([result("a.b:0")]))])),
     ]
 }
 
 fn chat() -> Vec<(&'static str, Value)> {
     let call = json!({"id": "1", "type": "function", "function": {"name": "t", "arguments": "{}"}});
     let asked = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let answered = json!({"role": "tool", "tool_call_id": "1", "content": "x"});
     vec![
         ("not-empty", json!([])),
         ("roles", json!([{"role": "robot", "content": "x"}])),
@@ -79,6 +82,10 @@ fn chat() -> Vec<(&'static str, Value)> {
         ("calls-not-empty", json!([user("a"), {"role": "assistant", "content": "b", "tool_calls": []}])),
         ("calls-answered", json!([user("a"), asked, user("b")])),
         ("outputs-asked", json!([user("a"), {"role": "tool", "tool_call_id": "1", "content": "x"}])),
+        (
+            "calls-reasoned",
+            json!([user("a"), asked, answered, {"role": "assistant", "content": "", "reasoning_content": "", "tool_calls": [call]}, answered]),
+        ),
     ]
 }
 
@@ -94,6 +101,7 @@ fn responses() -> Vec<(&'static str, Value)> {
         ("unique-items", json!([user("a"), call, output, thought, thought, call, output])),
         ("reasoning-followed", json!([user("a"), thought, user("b")])),
         ("parts-of-role", json!([user("a"), wrong])),
+        ("item-ids", json!([user("a"), {"type": "message", "role": "user", "id": "item_1", "content": "b"}])),
     ]
 }
 
@@ -123,7 +131,9 @@ fn gemini() -> Vec<(&'static str, Value)> {
 /// A request with these messages, in which the rule applies.
 fn request(format: Format, rule: &str, messages: &Value) -> (String, &'static str) {
     let (list, model) = match (format, rule) {
-        (Format::Messages, "last-is-not-assistant") => ("messages", "claude-opus-4-8"),
+        (Format::Messages, "last-is-not-assistant" | "plain-ids") => ("messages", "claude-opus-4-8"),
+        (Format::Chat, "calls-reasoned") => ("messages", "kimi-k2.6"),
+        (Format::Responses, "item-ids") => ("input", "gpt-6-sol"),
         (Format::Messages | Format::Chat, _) => ("messages", "m"),
         (Format::Responses, _) => ("input", "m"),
         (Format::Gemini, _) => ("contents", "gemini-3.1-pro-preview"),

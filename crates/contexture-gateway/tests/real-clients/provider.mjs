@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import * as zlib from "node:zlib";
+import { Cache, billed, usage } from "./cache.mjs";
 import { broken, signature, thinks } from "./rules.mjs";
 
 // Messages as a cache sees them.
@@ -45,22 +46,14 @@ function call(body, command) {
   return { name: tool.name, input };
 }
 
-// What a request took, with everything that it has in common with the one before read from a cache.
-function took(kind, body, cached) {
-  const total = Math.ceil(JSON.stringify(body).length / 4);
-  const read = Math.min(Math.floor(cached / 4), total);
-  if (kind === "messages") return { input_tokens: 0, cache_read_input_tokens: read, cache_creation_input_tokens: total - read, output_tokens: 10 };
-  return { input_tokens: total, input_tokens_details: { cached_tokens: read }, output_tokens: 10 };
-}
-
-function answer(kind, body, use, text, id, cached) {
-  const usage = took(kind, body, cached);
+function answer(kind, body, use, text, id, usage) {
   if (kind === "messages") {
     const block = use ? { type: "tool_use", id: `toolu_${id}`, name: use.name, input: {} } : { type: "text", text: "" };
     const delta = use ? { type: "input_json_delta", partial_json: JSON.stringify(use.input) } : { type: "text_delta", text };
     const message = { id: `msg_${id}`, type: "message", role: "assistant", model: body.model, content: [], stop_reason: null, stop_sequence: null, usage };
     const stop = use ? "tool_use" : "end_turn";
-    const thought = thinks(body.model) ? [{ type: "thinking", thinking: "I go on.", signature: signature(body.messages) }] : [];
+    const isThinking = thinks(body.model) || body.thinking?.type === "enabled";
+    const thought = isThinking ? [{ type: "thinking", thinking: "I go on.", signature: signature(body.messages) }] : [];
     if (!body.stream) return { ...message, stop_reason: stop, content: [...thought, use ? { ...block, input: use.input } : { type: "text", text }] };
     const index = thought.length;
     const thinking = thought.flatMap((made) => [{ type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
@@ -94,6 +87,11 @@ function answer(kind, body, use, text, id, cached) {
   events.push({ type: "response.output_item.done", output_index: 0, item }, { type: "response.completed", response: response("completed", [item]) });
   return events.map((event, at) => ({ ...event, sequence_number: at }));
 }
+
+// A summary of the work so far, for an agent whose window is full.
+const summary = ({ done }) => `<summary>The task goes on${done > 0 ? ` after step-${done - 1}-of-the-task` : ""}.</summary>`;
+
+const asksForSummary = (kind, body) => /create a detailed summary|summary of (our|the) conversation/.test(JSON.stringify((kind === "responses" ? body.input : body.messages).slice(-3)));
 
 // Faults, by name: each answers a request in place of the provider, and returns whether it did.
 const faults_by_name = {
@@ -131,6 +129,10 @@ function decoded(request, bytes) {
 export async function provide({ steps, fault, end, commands }) {
   const requests = [];
   let [last, count, faulted] = [[], 0, false];
+  const cache = new Cache({ least: Number(process.env.LEAST ?? 1024) });
+  // The model's window, in tokens, and its prices as shares of that of input.
+  const window = Number(process.env.WINDOW ?? Infinity);
+  const prices = { read: Number(process.env.READ ?? 0.1) };
 
   function note(kind, request, body) {
     const isMain = Boolean(call(body, ""));
@@ -139,7 +141,6 @@ export async function provide({ steps, fault, end, commands }) {
     const kept = shared === -1 ? now.length : Math.min(shared, last.length);
     const bytes = JSON.stringify(body).length;
     const entry = { kind, isMain, streams: Boolean(body.stream), bytes, kept, before: last.length, done: outputs(kind, body), faults: broken(kind, body), model: body.model, betas: request.headers["anthropic-beta"], headers: request.headers };
-    entry.cached = isMain && last.length > 0 ? bytes - now.join(",").length + now.slice(0, kept).join(",").length : 0;
     if (isMain) last = now;
     requests.push(entry);
     if (process.env.DUMP) writeFileSync(`${process.env.DUMP}/${Date.now()}-${requests.length}.json`, JSON.stringify({ url: request.url, headers: request.headers, body }, null, 1));
@@ -158,10 +159,15 @@ export async function provide({ steps, fault, end, commands }) {
     count += 1;
     // What breaks a rule is refused, as the provider would.
     if (entry.faults.length > 0) return refuse(response, kind, 400, "invalid_request_error", {}, entry.faults[0]);
+    const took = cache.serve(kind, body);
+    if (took.total > window) return refuse(response, kind, 400, "invalid_request_error", {}, `prompt is too long: ${took.total} tokens > ${window} maximum`);
+    Object.assign(entry, { took, billed: billed(took, prices) });
     const step = commands ? `${commands[entry.done]}; echo step-${entry.done}-of-the-task` : `cat part_${entry.done}.txt`;
     const command = entry.done < steps ? step : end;
+    const isSummary = asksForSummary(kind, body);
     const use = entry.isMain && command ? call(body, command) : null;
-    const made = answer(kind, body, use, entry.isMain ? "The task is done." : "A title", `${count}`, entry.cached);
+    const said = entry.isMain ? "The task is done." : "A title";
+    const made = answer(kind, body, isSummary ? null : use, isSummary ? summary(entry) : said, `${count}`, usage(kind, took));
     if (fault in faults_by_name && entry.isMain && entry.done === 2 && !faulted) {
       [faulted, entry.faulted] = [true, fault];
       return faults_by_name[fault](response, kind, made);

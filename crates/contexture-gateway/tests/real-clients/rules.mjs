@@ -1,6 +1,6 @@
-// What providers refuse, written from their documentation and from the errors that people report, read on 2026-11-17:
+// What providers refuse, written from their documentation and from the errors that people report, read on 2026-11-17 and -18:
 // Anthropic's pages on messages, tool use, thinking, prompt caching and mid-conversation system messages; OpenAI's
-// references of chat completions and responses, and its guides on function calling and reasoning.
+// references of chat completions and responses, and its guides on function calling and reasoning; DeepSeek's on thinking.
 
 import { createHash } from "node:crypto";
 
@@ -51,6 +51,9 @@ function* messages(body) {
     if (blocks.length === 0 && !(isLast && role === "assistant")) yield `messages.${at}: all messages must have non-empty content except for the optional final assistant message`;
     for (const [n, block] of blocks.entries()) {
       if (isText(block) && !block.text.trim()) yield `messages.${at}.content.${n}: text content blocks must contain non-whitespace text`;
+      if (/^tool_(addition|removal)$/.test(block.type) && role !== "system") yield `messages.${at}.content: 'tool_addition'/'tool_removal' blocks are only permitted within role: "system" messages`;
+      const id = { tool_use: block.id, tool_result: block.tool_use_id }[block.type];
+      if (id !== undefined && /claude/.test(body.model) && !/^[a-zA-Z0-9_-]+$/.test(id)) yield `messages.${at}.content.${n}.${block.type}.id: String should match pattern '^[a-zA-Z0-9_-]+$'`;
       if (isThought(block) && block.cache_control) yield `messages.${at}.content.${n}: cache_control on thinking`;
       if (isThought(block) && !(block.signature || block.data)) yield `messages.${at}.content.${n}: Invalid \`signature\` in \`thinking\` block`;
     }
@@ -136,6 +139,9 @@ function* chat(body) {
     for (const call of calls) open.add(call.id);
   }
   if (open.size > 0) yield "An assistant message with 'tool_calls' must be followed by tool messages at the end.";
+  const calling = body.messages.filter(({ tool_calls }) => list(tool_calls).length > 0);
+  const isBare = ({ reasoning_content }) => reasoning_content == null;
+  if (/kimi|deepseek/.test(body.model) && calling.some(isBare) && !calling.every(isBare)) yield "thinking is enabled but reasoning_content is missing in assistant tool call message";
 }
 
 function* responses(body) {
@@ -147,7 +153,11 @@ function* responses(body) {
     for (const [id, n] of outputs) if (!body.previous_response_id && !calls.some(([call, before]) => call === id && before < n)) yield `No tool call found for function call output with call_id ${id}.`;
     for (const [id] of calls) if (!outputs.some(([output]) => output === id)) yield `No tool output found for function call ${id}.`;
   }
+  const beginnings = { message: "msg", function_call: "fc", custom_tool_call: "ctc", reasoning: "rs" };
   for (const [at, item] of items.entries()) {
+    const beginning = beginnings[item.type ?? "message"];
+    if (/gpt-/.test(body.model) && item.id && beginning && !item.id.startsWith(beginning)) yield `Invalid 'input[${at}].id': '${item.id}'. Expected an ID that begins with '${beginning}'.`;
+    if (/gpt-/.test(body.model) && Math.max(item.id?.length ?? 0, item.call_id?.length ?? 0) > 64) yield `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64.`;
     if (item.id && item.type !== "item_reference") {
       if (seen.has(item.id)) yield `Duplicate item found with id ${item.id}.`;
       seen.add(item.id);

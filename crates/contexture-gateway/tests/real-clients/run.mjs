@@ -69,6 +69,8 @@ async function attempt(client, isBehind, fault) {
 }
 
 const mains = (tried) => tried.requests.filter((request) => request.isMain);
+const refused = (tried) => tried.requests.filter(({ took }) => !took).length;
+const bill = (tried) => `${Math.round(tried.requests.reduce((sum, { billed }) => sum + (billed ?? 0), 0))} (${tried.requests.length} requests, ${refused(tried)} refused)`;
 const folds = (tried) => (tried.err.match(/^  folded {5}\d/gm) ?? []).length;
 
 // How a run ended, as a person would see it.
@@ -107,6 +109,7 @@ for (const client of clients(here).filter(({ name }) => names.some((wanted) => n
     console.log(`${wrong.length ? "FAILED" : "ok    "} ${client.name}${fault ? ` ${fault}` : ""} (${kinds}): ${behind.requests.length} requests, ${told}`);
     for (const found of new Set(wrong)) console.log(`       ${found}`);
     if (process.env.ORDINARY) console.log(behind.err);
+    if (process.env.ORDINARY) console.log(`       billed, in tokens at the price of input: ${bill(straight)} without the gateway, ${bill(behind)} with it`);
     if (wrong.length && process.env.VERBOSE) {
       const tail = (text) => text.trimEnd().split("\n").slice(-25).map((line) => `       | ${line.slice(0, 200)}`).join("\n");
       console.log(["straight", tail(straight.out), tail(straight.err), "behind", tail(behind.out), tail(behind.err)].join("\n"));

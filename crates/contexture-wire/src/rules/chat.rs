@@ -21,14 +21,16 @@ struct Said<'a> {
     lists_calls: bool,
     /// Whether it has calls of the older form, which have no ids.
     has_function_call: bool,
+    /// Whether it has what the model thought, which may be nothing.
+    has_reasoning: bool,
     /// The call that it answers.
     answers: Option<Cow<'a, str>>,
 }
 
-pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
+pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
     let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
-    rules(Format::Chat, model).find_map(|rule| match rule.check {
+    let broken = rules(Format::Chat, model).filter_map(|rule| match rule.check {
         Check::Content(_) => {
             let is_wrong = |said: &Said<'_>| !said.has_content && said.calls.is_empty() && !said.has_function_call;
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
@@ -37,9 +39,16 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
             let is_wrong = |said: &Said<'_>| said.lists_calls && said.calls.is_empty();
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
+        Check::CallsReasoned => {
+            let has_calls = |said: &Said<'_>| said.role == "assistant" && !said.calls.is_empty();
+            let is_wrong = |said: &Said<'_>| has_calls(said) && !said.has_reasoning;
+            let others_have = said.iter().any(|said| has_calls(said) && said.has_reasoning);
+            said.iter().position(is_wrong).filter(|_| others_have).and_then(|message| at(rule, message))
+        }
         Check::CallsAnswered | Check::OutputsAsked => pairs_broken(rule, &said),
         _ => roles_broken(rule, &roles),
-    })
+    });
+    Some(broken.collect())
 }
 
 fn said(raw: &RawValue) -> Option<Said<'_>> {
@@ -60,8 +69,9 @@ fn said(raw: &RawValue) -> Option<Said<'_>> {
     // Refusals and voices are contents too.
     let has_content = has_content || is_there("refusal") || is_there("audio");
     let answers = if role == "tool" { fields.text("tool_call_id") } else { None };
-    let lists_calls = is_there("tool_calls");
-    Some(Said { has_content, calls, lists_calls, has_function_call: is_there("function_call"), answers, role })
+    let (lists_calls, has_function_call) = (is_there("tool_calls"), is_there("function_call"));
+    let has_reasoning = is_there("reasoning_content");
+    Some(Said { has_content, calls, lists_calls, has_function_call, has_reasoning, answers, role })
 }
 
 fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {

@@ -53,11 +53,11 @@ impl<'a> Said<'a> {
     }
 }
 
-pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
+pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
     let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
     let has_past = request.has_cached_content();
-    rules(Format::Gemini, model).find_map(|rule| match rule.check {
+    let broken = rules(Format::Gemini, model).filter_map(|rule| match rule.check {
         Check::Content(_) => said.iter().position(|said| said.parts.is_empty()).and_then(|place| at(rule, place)),
         Check::Text => {
             said.iter().position(|said| said.parts.iter().any(Part::is_empty)).and_then(|place| at(rule, place))
@@ -71,7 +71,8 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
             (has_past && names.iter().any(|name| request.has_either(name))).then_some(Broken { rule, at: None })
         }
         _ => roles_broken(rule, &roles),
-    })
+    });
+    Some(broken.collect())
 }
 
 fn said(raw: &RawValue) -> Option<Said<'_>> {

@@ -37,6 +37,16 @@ impl<'a> Block<'a> {
         self.kind == "thinking" || self.kind == "redacted_thinking"
     }
 
+    fn has_odd_id(&self) -> bool {
+        let id = match &*self.kind {
+            "tool_use" => self.fields.text("id"),
+            "tool_result" => self.fields.text("tool_use_id"),
+            _ => None,
+        };
+        let is_plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
+        id.is_some_and(|id| id.is_empty() || !id.chars().all(is_plain))
+    }
+
     fn text(&self) -> Option<&'a RawValue> {
         self.text.or_else(|| self.fields.get("text").filter(|_| self.kind == "text"))
     }
@@ -46,10 +56,10 @@ impl<'a> Block<'a> {
     }
 }
 
-pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<Broken> {
+pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<Vec<Broken>> {
     let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
-    rules(Format::Messages, model).find_map(|rule| match rule.check {
+    let broken = rules(Format::Messages, model).filter_map(|rule| match rule.check {
         Check::After(role, known) => after_broken(rule, role, known, &said),
         Check::Content(last) => content_broken(rule, last, &said),
         Check::Marks(most) => {
@@ -64,11 +74,22 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<B
         Check::ReasoningBegins => turn_broken(rule, request, &said),
         Check::UniqueIds => ids_broken(rule, &said),
         Check::EndOfText => end_broken(rule, &said),
-        Check::Text | Check::Signed | Check::Unmarked(_) | Check::UnmarkedEmpty | Check::ReasoningLast => {
+        Check::OnlyIn(role, kinds) => {
+            let is_wrong =
+                |said: &Said<'_>| said.role != role && said.blocks.iter().any(|block| kinds.contains(&&*block.kind));
+            said.iter().position(is_wrong).and_then(|message| at(rule, message))
+        }
+        Check::Text
+        | Check::PlainIds
+        | Check::Signed
+        | Check::Unmarked(_)
+        | Check::UnmarkedEmpty
+        | Check::ReasoningLast => {
             (0..said.len()).find(|message| is_wrong(rule.check, &said[*message])).and_then(|message| at(rule, message))
         }
         _ => roles_broken(rule, &roles),
-    })
+    });
+    Some(broken.collect())
 }
 
 fn said(raw: &RawValue) -> Option<Said<'_>> {
@@ -114,6 +135,7 @@ fn is_wrong(check: Check, said: &Said<'_>) -> bool {
             "redacted_thinking" => block.fields.text("data").is_none_or(|data| data.is_empty()),
             _ => false,
         }),
+        Check::PlainIds => said.blocks.iter().any(Block::has_odd_id),
         Check::ReasoningLast => said.role == "assistant" && said.blocks.last().is_some_and(Block::is_thinking),
         _ => false,
     }

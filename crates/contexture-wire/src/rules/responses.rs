@@ -19,6 +19,10 @@ const OUTPUT: &str = "_call_output";
 const CALLS: &[&str] =
     &["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
 
+/// How the ids of items begin, by their kinds.
+const BEGINNINGS: &[(&str, &str)] =
+    &[("message", "msg"), ("function_call", "fc"), ("reasoning", "rs"), ("custom_tool_call", "ctc")];
+
 /// An item as the checks see it.
 struct Given<'a> {
     kind: Cow<'a, str>,
@@ -29,22 +33,26 @@ struct Given<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Broken> {
+pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
     // What came before is with the provider, so calls and outputs may be there.
     let has_past = request.has_field("previous_response_id") || request.has_field("conversation");
     let given: Vec<Given<'_>> = request.messages().iter().map(|raw| given(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = given.iter().filter_map(|given| given.role.as_deref()).collect();
-    rules(Format::Responses, model).find_map(|rule| match rule.check {
+    let broken = rules(Format::Responses, model).filter_map(|rule| match rule.check {
         Check::CallsAnswered => calls_broken(rule, &given),
         Check::OutputsAsked => outputs_broken(rule, &given).filter(|_| !has_past),
         Check::UniqueIds => ids_broken(rule, &given),
+        Check::ItemIds(most) => {
+            given.iter().position(|given| has_odd_id(given, most)).and_then(|place| at(rule, place))
+        }
         Check::ReasoningFollowed => {
             let is_wrong = |place: usize| given[place].kind == "reasoning" && !leads_to(&given[place + 1..]);
             (0..given.len()).find(|place| is_wrong(*place)).and_then(|place| at(rule, place))
         }
         Check::PartsOfRole => given.iter().position(has_wrong_part).and_then(|place| at(rule, place)),
         _ => roles_broken(rule, &roles),
-    })
+    });
+    Some(broken.collect())
 }
 
 fn given(raw: &RawValue) -> Option<Given<'_>> {
@@ -99,6 +107,13 @@ fn ids_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
         id.is_some_and(|id| !seen.insert(id))
     };
     given.iter().position(is_again).and_then(|place| at(rule, place))
+}
+
+fn has_odd_id(given: &Given<'_>, most: usize) -> bool {
+    let is_long = |id: &Option<Cow<'_, str>>| id.as_deref().is_some_and(|id| id.chars().count() > most);
+    let beginning = BEGINNINGS.iter().find(|(kind, _)| *kind == given.kind).map(|(_, beginning)| *beginning);
+    let is_other = given.id.as_deref().zip(beginning).is_some_and(|(id, beginning)| !id.starts_with(beginning));
+    is_other || is_long(&given.id) || is_long(&given.call)
 }
 
 fn has_wrong_part(given: &Given<'_>) -> bool {

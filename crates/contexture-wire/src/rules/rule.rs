@@ -80,6 +80,14 @@ pub enum Check {
     UnmarkedEmpty,
     /// Marks for an hour come before those for minutes.
     LongMarksFirst,
+    /// Blocks of these kinds are in messages of this role only.
+    OnlyIn(&'static str, &'static [&'static str]),
+    /// Calls have their reasoning, if others have it.
+    CallsReasoned,
+    /// Ids have letters, digits, `_` and `-` only.
+    PlainIds,
+    /// Ids are not longer than this, and those of items begin with what their kind is called.
+    ItemIds(usize),
     /// Messages of the model have parts of the model, others have parts that are input.
     PartsOfRole,
     /// It cannot be seen in one request. Whoever rewrites requests keeps it by the way he does it.

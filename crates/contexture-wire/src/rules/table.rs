@@ -5,6 +5,7 @@
 use super::rule::{Check, Rule};
 use crate::format::Format;
 use crate::format::Format::{Chat, Gemini, Messages, Responses};
+use crate::system_turns::TOOL_CHANGES;
 
 const ANTHROPIC: &str = "https://platform.claude.com/docs/en/api/messages";
 const ANTHROPIC_TOOLS: &str = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use";
@@ -24,8 +25,11 @@ const GEMINI_SIGNATURES: &str = "https://ai.google.dev/gemini-api/docs/thought-s
 const VERTEX: &str = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference";
 const GEMINI_CACHE: &str = "https://ai.google.dev/gemini-api/docs/caching";
 
-/// The day on which all rows were read last.
+/// The day on which rows were read last, unless they say another one.
 const READ: &str = "2026-11-17";
+
+/// The day on which others were read.
+const READ_LATER: &str = "2026-11-18";
 
 /// The rule that binds reasoning to what was sent before it.
 const BOUND: &str = "thinking-is-bound";
@@ -54,11 +58,21 @@ const BINDING: &[&str] = &[
     "claude-haiku-5-5",
 ];
 
+/// Models that refuse calls which come back without what the model thought before them, while they think.
+const THINKING_ALOUD: &[&str] = &["kimi", "deepseek"];
+
+/// Models of OpenAI, whose provider checks ids.
+const OF_OPENAI: &[&str] = &["gpt-", "codex-", "o3", "o4"];
+
 /// Models that refuse a call of the current turn without its signature.
 const SIGNING: &[&str] = &["gemini-3", "gemini-4"];
 
 const fn rule(id: &'static str, format: Format, check: Check, refused: &'static str, source: &'static str) -> Rule {
     Rule { id, format, refused, models: &[], read: READ, source, check }
+}
+
+const fn read_later(rule: Rule) -> Rule {
+    Rule { read: READ_LATER, ..rule }
 }
 
 const fn for_models(models: &'static [&'static str], rule: Rule) -> Rule {
@@ -194,6 +208,23 @@ pub const TABLE: &[Rule] = &[
         "a cache mark for an hour after one for five minutes",
         ANTHROPIC_CACHE,
     ),
+    read_later(rule(
+        "tool-changes",
+        Messages,
+        Check::OnlyIn("system", &TOOL_CHANGES),
+        "a change of tools that is not in a system message",
+        ANTHROPIC_SYSTEM,
+    )),
+    for_models(
+        &["claude"],
+        read_later(rule(
+            "plain-ids",
+            Messages,
+            Check::PlainIds,
+            "a call whose id has other signs than letters, digits, `_` and `-`",
+            "https://github.com/maximhq/bifrost/issues/5097",
+        )),
+    ),
     // OpenAI chat completions.
     rule("not-empty", Chat, Check::NotEmpty, "a request without messages", OPENAI_CHAT),
     rule(
@@ -224,6 +255,16 @@ pub const TABLE: &[Rule] = &[
         Check::OutputsAsked,
         "a tool message that answers no call of the message before it",
         OPENAI_TOOLS,
+    ),
+    for_models(
+        THINKING_ALOUD,
+        read_later(rule(
+            "calls-reasoned",
+            Chat,
+            Check::CallsReasoned,
+            "a call without its reasoning, while others have theirs",
+            "https://api-docs.deepseek.com/guides/thinking_mode",
+        )),
     ),
     // OpenAI responses.
     rule(
@@ -256,6 +297,16 @@ pub const TABLE: &[Rule] = &[
         Check::PartsOfRole,
         "a part of input in a message of the model, or the other way round",
         OPENAI_RESPONSES,
+    ),
+    for_models(
+        OF_OPENAI,
+        read_later(rule(
+            "item-ids",
+            Responses,
+            Check::ItemIds(64),
+            "an id of more than 64 characters, or of an item of another kind",
+            "https://github.com/openai/codex/issues/14355",
+        )),
     ),
     // Google's generateContent.
     rule("not-empty", Gemini, Check::NotEmpty, "a request without contents", GEMINI),

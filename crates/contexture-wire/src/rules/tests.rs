@@ -207,3 +207,50 @@ fn what_cannot_be_read_is_not_judged() {
     }
     check(Format::Responses, json!([{"type": "compaction_trigger"}, {"type": "something_new", "x": 1}]), None);
 }
+
+#[test]
+fn tools_are_changed_by_the_system_only() {
+    let change = json!({"type": "tool_addition", "tool": {"type": "tool_reference", "name": "t"}});
+    let said = |role: &str| json!({"role": role, "content": [{"type": "text", "text": "x"}, change]});
+    check(Format::Messages, json!([user("a"), said("system")]), None);
+    check(Format::Messages, json!([user("a"), said("user")]), Some(("tool-changes", Some(1))));
+}
+
+#[test]
+fn ids_are_checked_for_the_providers_that_check_them() {
+    let odd = json!([user("a"), calls(&["functions.Bash:0"]), results(&["functions.Bash:0"])]);
+    check_for("claude-opus-5-5", Format::Messages, odd.clone(), Some(("plain-ids", Some(1))));
+    check_for("kimi-k2.6", Format::Messages, odd, None);
+    let item = |id: &str, call: &str| {
+        let call_item = json!({"type": "function_call", "id": id, "call_id": call, "name": "t", "arguments": "{}"});
+        json!([call_item, {"type": "function_call_output", "call_id": call, "output": "x"}])
+    };
+    let wrong = Some(("item-ids", Some(0)));
+    check_for("gpt-6-sol", Format::Responses, item("fc_1", "call_1"), None);
+    check_for("gpt-6-sol", Format::Responses, item("call_1", "call_1"), wrong);
+    check_for("openai/gpt-6-sol", Format::Responses, item("fc_1", &"x".repeat(65)), wrong);
+    check_for("qwen3", Format::Responses, item("item_1", &"x".repeat(65)), None);
+}
+
+#[test]
+fn calls_come_back_with_their_reasoning_where_others_do() {
+    let call = json!({"id": "1", "type": "function", "function": {"name": "t", "arguments": "{}"}});
+    let bare = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let mut thought = bare.clone();
+    thought["reasoning_content"] = "".into();
+    let done = json!({"role": "tool", "tool_call_id": "1", "content": "x"});
+    let told = json!({"role": "assistant", "content": "b"});
+    let mixed = json!([user("a"), thought, done, told, user("c"), bare, done]);
+    check_for("kimi-k2.6", Format::Chat, mixed.clone(), Some(("calls-reasoned", Some(5))));
+    check_for("deepseek/deepseek-v4-pro", Format::Chat, mixed.clone(), Some(("calls-reasoned", Some(5))));
+    check_for("gpt-5.1", Format::Chat, mixed, None);
+    check_for("kimi-k2.6", Format::Chat, json!([user("a"), bare, done, bare, done]), None);
+    check_for("kimi-k2.6", Format::Chat, json!([user("a"), thought, done, told, user("c")]), None);
+}
+
+#[test]
+fn all_broken_rules_are_told_in_the_order_of_the_table() {
+    let body = json!({"model": "m", "messages": [model("a"), user(" ")]}).to_string();
+    let found = super::all_broken(Format::Messages, &body, None);
+    assert_eq!(found.iter().map(|broken| broken.rule.id).collect::<Vec<_>>(), ["first-is-user", "text"]);
+}
