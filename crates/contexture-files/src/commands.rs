@@ -333,10 +333,7 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         return Effects::presumed();
     }
     if let Some(action) = table::action(words, |action| action.does == Does::Makes) {
-        let by = told(command);
-        let made = words.get(1 + action.len()).and_then(|name| directory.place(name));
-        let Some(path) = made else { return Effects::all(command) };
-        return Effects { doubts: vec![Observation::Doubted { path, by }], ..Effects::presumed() };
+        return made(words.get(1 + action.len()), command, directory);
     }
     if let Some(extensions) = installed(words) {
         let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
@@ -365,6 +362,14 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         // With other options it may do anything.
         None if reading.is_some() || formatters::writes(words) => Effects::all(command),
         None => unknown::effects(command, words, directory),
+    }
+}
+
+/// What a command does that only makes the file that it names.
+fn made(name: Option<&&str>, command: &Simple, directory: &Directory) -> Effects {
+    match name.and_then(|name| directory.place(name)) {
+        Some(path) => Effects { doubts: vec![Observation::Doubted { path, by: told(command) }], ..Effects::presumed() },
+        None => Effects::all(command),
     }
 }
 
