@@ -7,9 +7,20 @@ use std::path::Path;
 /// A module by its path: `["engine", "thread"]`.
 type Module = Vec<String>;
 
-/// Every file of the crate and what it uses, as whole paths; whether each is a re-export.
+/// Every file of the crate and what it uses, as whole paths.
 #[derive(Default)]
-struct Crate(BTreeMap<Module, Vec<(Module, bool)>>);
+struct Crate(BTreeMap<Module, Vec<(Module, How)>>);
+
+/// How a file uses a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// `use child::name`
+    Import,
+    /// `pub use child::name`
+    Export,
+    /// `child::name`, without a `use`.
+    Path,
+}
 
 /// What counts as an import.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,10 +41,9 @@ impl Crate {
         walk(source, &mut Vec::new(), &mut files);
         let uses = |(module, text): (Module, String)| {
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned();
-            let uses =
-                statements(&code).flat_map(|(tree, is_export)| expand(tree).into_iter().map(move |p| (p, is_export)));
-            let uses = uses.chain(paths_into_children(&code).map(|path| (path, false)));
-            let uses = uses.filter_map(|(path, is_export)| Some((absolute(&module, &path)?, is_export))).collect();
+            let uses = statements(&code).flat_map(|(tree, how)| expand(tree).into_iter().map(move |path| (path, how)));
+            let uses = uses.chain(paths_into_children(&code).map(|path| (path, How::Path)));
+            let uses = uses.filter_map(|(path, how)| Some((absolute(&module, &path)?, how))).collect();
             (module, uses)
         };
         Self(files.into_iter().map(uses).collect())
@@ -48,7 +58,7 @@ impl Crate {
         let module = (0..=path.len()).rev().map(|len| &path[..len]).find(|prefix| self.0.contains_key(*prefix));
         let module = module.unwrap_or_default().to_vec();
         let Some(name) = path.get(module.len()) else { return module };
-        let mut exports = self.0[&module].iter().filter(|(_, is_export)| *is_export);
+        let mut exports = self.0[&module].iter().filter(|(_, how)| *how == How::Export);
         match exports.find(|(target, _)| target.last() == Some(name) && target.len() > module.len() + 1) {
             Some((target, _)) if exports_left > 0 => self.file_through(target, exports_left - 1),
             _ => module,
@@ -57,10 +67,12 @@ impl Crate {
 
     /// The files that a file imports from. A parent that only passes on names of its children does not.
     fn imports(&self, module: &Module, counting: Counting) -> BTreeSet<Module> {
-        let own = |target: &Module, is_export: bool| is_export && target.starts_with(module);
-        let uses = self.0[module].iter().map(|(path, is_export)| (self.file_of(path), *is_export));
+        let own = |target: &Module, how: How| how == How::Export && target.starts_with(module);
+        // A parent may always name its children; what they import from it is counted where parts are.
+        let counts = |how: How| how != How::Path || counting == Counting::NotFromParts;
+        let uses = self.0[module].iter().filter(|(_, how)| counts(*how)).map(|(path, how)| (self.file_of(path), *how));
         let is_part = |file: &Module| counting == Counting::NotFromParts && module.starts_with(file);
-        let imports = uses.filter(|(file, is_export)| file != module && !own(file, *is_export) && !is_part(file));
+        let imports = uses.filter(|(file, how)| file != module && !own(file, *how) && !is_part(file));
         imports.map(|(file, _)| file).collect()
     }
 
@@ -103,14 +115,14 @@ fn walk(directory: &Path, parents: &mut Module, files: &mut Vec<(Module, String)
     }
 }
 
-/// The trees of all `use` statements; whether each has a visibility.
-fn statements(code: &str) -> impl Iterator<Item = (&str, bool)> {
+/// The trees of all `use` statements; those with a visibility are exports.
+fn statements(code: &str) -> impl Iterator<Item = (&str, How)> {
     let line_starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1));
     line_starts.filter_map(|start| {
         let line = code[start..].trim_start();
         let statement = if line.starts_with("pub") { line.split_once(' ')?.1 } else { line };
         let tree = statement.strip_prefix("use ")?.split(';').next()?;
-        Some((tree, line.starts_with("pub")))
+        Some((tree, if line.starts_with("pub") { How::Export } else { How::Import }))
     })
 }
 
