@@ -29,16 +29,16 @@ const IN_ORDER: &[&str] = &[
 
 /// The calls that were made together with the newest one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct CallBatch {
     /// The calls that have no output yet.
     open: Vec<String>,
     /// What those with an output did.
-    done: Vec<Touched>,
+    done: Vec<CallEffects>,
 }
 
 /// What one call did to files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Touched {
+struct CallEffects {
     /// What it is, in short.
     by: String,
     /// Whether nothing that is made together with it runs at another time than its place in the order says.
@@ -53,7 +53,7 @@ struct Touched {
     is_presumed: bool,
 }
 
-impl Batch {
+impl CallBatch {
     /// Notes that a call was made.
     pub(crate) fn made(&mut self, call_id: &str) {
         // After the first output comes another response.
@@ -70,7 +70,7 @@ impl Batch {
     pub(crate) fn beside(&mut self, call_id: &str, tool: &str, seen: &mut Seen) {
         let Some(at) = self.open.iter().position(|open| open == call_id) else { return };
         self.open.remove(at);
-        let own = Touched::of(tool, seen);
+        let own = CallEffects::of(tool, seen);
         for other in self.done.iter().filter(|other| !(other.is_in_order && own.is_in_order)) {
             seen.observations.extend(own.beside(other));
         }
@@ -82,7 +82,7 @@ impl Batch {
         let Self { open, done } = self;
         packer.list(open, |packer, call_id| packer.text(call_id));
         packer.list(done, |packer, touched| {
-            let Touched { by, is_in_order, changes, edits, reads, is_presumed } = touched;
+            let CallEffects { by, is_in_order, changes, edits, reads, is_presumed } = touched;
             packer.text(by);
             packer.flag(*is_in_order);
             for paths in [changes, edits, reads] {
@@ -96,7 +96,7 @@ impl Batch {
     pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
         let open = unpacker.list(owned)?;
         let done = unpacker.list(|unpacker| {
-            Ok(Touched {
+            Ok(CallEffects {
                 by: owned(unpacker)?,
                 is_in_order: unpacker.flag()?,
                 changes: unpacker.list(owned)?,
@@ -113,7 +113,7 @@ fn owned(unpacker: &mut Unpacker<'_>) -> Result<String, Damaged> {
     Ok(unpacker.text()?.as_ref().to_owned())
 }
 
-impl Touched {
+impl CallEffects {
     fn of(tool: &str, seen: &Seen) -> Self {
         let mut touched = Self {
             by: format!("`{tool}`, called together with others"),
@@ -144,7 +144,7 @@ impl Touched {
     }
 
     /// What is uncertain after it because another call may have run before, after or while it did.
-    fn beside(&self, other: &Touched) -> Vec<Observation> {
+    fn beside(&self, other: &CallEffects) -> Vec<Observation> {
         let doubts = self.doubted_by(other).into_iter().chain(other.doubted_by(self));
         let told = doubts.map(|path| Observation::Swept {
             under: Some(path).filter(|path| !path.is_empty()),
@@ -157,7 +157,7 @@ impl Touched {
     }
 
     /// What this call changed of that which another one touched.
-    fn doubted_by(&self, other: &Touched) -> Vec<String> {
+    fn doubted_by(&self, other: &CallEffects) -> Vec<String> {
         let meets = |one: &String, others: &[String]| {
             others.iter().any(|other| is_beneath(one, other) || is_beneath(other, one))
         };

@@ -27,13 +27,13 @@ use copies::{Way, copied, linked, removed};
 use effects::makes_links;
 pub(crate) use effects::{Effects, any_link, may_link};
 use options::{APART_VARIABLES, WRITES, WRITES_WHOLE};
-use table::{Action, Changes, Does, Reading, Runs, Trait, acts, leaves_sources, row};
+use table::{Action, ActionEffect, Changes, Reading, Runs, Trait, acts, leaves_sources, row};
 
 /// Most characters of a command that an observation includes.
 const MAX_TOLD_CHARS: usize = 40;
 
 /// A command in short, for people.
-pub(crate) fn told(command: &Simple) -> String {
+pub(crate) fn command_label(command: &Simple) -> String {
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     in_short(&words.join(" "))
 }
@@ -63,7 +63,7 @@ pub(crate) fn effects(command: &Simple, directory: &Directory) -> Effects {
     };
     let redirected = redirected(command, directory);
     if !own.changes.is_empty() && !redirected.changes.is_empty() {
-        let by = told(command);
+        let by = command_label(command);
         return own.unproven(&by).and(redirected.unproven(&by));
     }
     own.and(redirected)
@@ -113,7 +113,7 @@ pub(crate) fn reach_all(word: &Word, directory: &Directory, by: &str) -> Observa
 
 /// Returns what redirections of output do.
 fn redirected(command: &Simple, directory: &Directory) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     let is_device = |word: &Word| word.plain().is_some_and(is_device);
     let mut targets = Vec::new();
     for redirect in &command.redirects {
@@ -232,18 +232,20 @@ fn of_words(command: &Simple, directory: &Directory) -> Effects {
         Changes::Link => linked(command, directory),
         Changes::Tee => utilities::teed(command, directory),
         Changes::Truncate => {
-            Effects::doubts(operands_of(command).map(|word| reach(word, directory, &told(command))).collect())
+            Effects::doubts(operands_of(command).map(|word| reach(word, directory, &command_label(command))).collect())
         }
         Changes::Patch => utilities::patched(command, directory),
         Changes::Code(language) => inline::effects(language, command, directory).unwrap_or_else(by_table),
         Changes::Inner(wrapper) => match wrapped::inner(wrapper, command) {
-            Some(wrapped::Inner::Command(inner)) => effects(&inner, directory).unproven(&told(command)),
-            Some(wrapped::Inner::Line(line)) => of_line(&line, command, directory),
-            Some(wrapped::Inner::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
-            Some(wrapped::Inner::Fed(inner)) if is_looking(&inner, directory) => Effects::presumed(),
+            Some(wrapped::WrappedCommand::Command(inner)) => {
+                effects(&inner, directory).unproven(&command_label(command))
+            }
+            Some(wrapped::WrappedCommand::Line(line)) => of_line(&line, command, directory),
+            Some(wrapped::WrappedCommand::Fed(inner)) if is_harmless_with_anything(&inner) => Effects::none(),
+            Some(wrapped::WrappedCommand::Fed(inner)) if is_looking(&inner, directory) => Effects::presumed(),
             // Names of files are no options, and what is presumed to leave files alone leaves more of them alone.
-            Some(wrapped::Inner::Fed(inner)) if leaves_files(&inner, directory) => Effects::presumed(),
-            Some(wrapped::Inner::Fed(_)) => Effects::all(command),
+            Some(wrapped::WrappedCommand::Fed(inner)) if leaves_files(&inner, directory) => Effects::presumed(),
+            Some(wrapped::WrappedCommand::Fed(_)) => Effects::all(command),
             None => by_table(),
         },
     }
@@ -271,16 +273,16 @@ fn leaves_files(command: &Simple, directory: &Directory) -> bool {
 /// Returns what a command line does that another command runs. It is unknown how far it got.
 fn of_line(line: &str, command: &Simple, directory: &Directory) -> Effects {
     let Some(script) = parse(line) else { return Effects::all(command) };
-    anyhow(&script, directory)
+    effects_in_any_order(&script, directory)
 }
 
 /// Returns what the commands of a script do, whichever of them run, in any order.
-pub(crate) fn anyhow(script: &Script, directory: &Directory) -> Effects {
+pub(crate) fn effects_in_any_order(script: &Script, directory: &Directory) -> Effects {
     let lost = Directory::Lost;
     let directory = if script.commands().any(moves) { &lost } else { directory };
     script
         .commands()
-        .fold(Effects::none(), |sum, command| sum.and(effects(command, directory).unproven(&told(command))))
+        .fold(Effects::none(), |sum, command| sum.and(effects(command, directory).unproven(&command_label(command))))
 }
 
 /// Returns what the tables say about a command.
@@ -312,7 +314,9 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         let looks = is_looking(&inner, directory) || leaves_files(&inner, directory);
         return if looks { Effects::presumed() } else { Effects::all(command) };
     }
-    if acts(words, Does::StaysApart) && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str())) {
+    if acts(words, ActionEffect::StaysApart)
+        && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str()))
+    {
         return Effects::none();
     }
     if (is_presumed_by_name(words) || words.contains(&"--dry-run")) && !sets_to_write(command) {
@@ -332,12 +336,12 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     if is_presumed(words) && !sets_to_write(command) {
         return Effects::presumed();
     }
-    if let Some(action) = table::action(words, |action| action.does == Does::Makes) {
+    if let Some(action) = table::action(words, |action| action.does == ActionEffect::Makes) {
         return made(words.get(1 + action.len()), command, directory);
     }
     if let Some(extensions) = installed(words) {
         let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
-        let doubts = vec![Observation::Swept { under: None, extensions, by: told(command) }];
+        let doubts = vec![Observation::Swept { under: None, extensions, by: command_label(command) }];
         return Effects { doubts, ..Effects::presumed() };
     }
     match formatters::formatted(words) {
@@ -348,11 +352,11 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
                 formatter: formatted.family.clone(),
                 is_local: formatted.is_local,
                 is_proven: true,
-                by: told(command),
+                by: command_label(command),
             };
             let changes = match &formatted.reach {
-                formatters::Reach::Kinds(extensions) => vec![formatted_by(None, extensions)],
-                formatters::Reach::Named(names) => {
+                formatters::FormatterReach::Kinds(extensions) => vec![formatted_by(None, extensions)],
+                formatters::FormatterReach::Named(names) => {
                     let place = |name: &str| directory.place(name).or_else(|| directory.place_anywhere(name));
                     names.iter().map(|(name, extensions)| formatted_by(place(name), extensions)).collect()
                 }
@@ -368,7 +372,9 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
 /// What a command does that only makes the file that it names.
 fn made(name: Option<&&str>, command: &Simple, directory: &Directory) -> Effects {
     match name.and_then(|name| directory.place(name)) {
-        Some(path) => Effects { doubts: vec![Observation::Doubted { path, by: told(command) }], ..Effects::presumed() },
+        Some(path) => {
+            Effects { doubts: vec![Observation::Doubted { path, by: command_label(command) }], ..Effects::presumed() }
+        }
         None => Effects::all(command),
     }
 }
@@ -385,7 +391,7 @@ fn is_presumed_by_name(words: &[&str]) -> bool {
 
 /// Whether a command is an action that changes no file, or only the repository.
 pub(crate) fn changes_no_file(words: &[&str]) -> bool {
-    acts(words, Does::Reads) || acts(words, Does::ChangesRepository)
+    acts(words, ActionEffect::Reads) || acts(words, ActionEffect::ChangesRepository)
 }
 
 /// Whether a command is in the table of those that are presumed not to change sources.
@@ -398,8 +404,8 @@ fn is_presumed(words: &[&str]) -> bool {
 fn installed(words: &[&str]) -> Option<&'static [&'static str]> {
     let bare = tasks::without_leads(words);
     let words = bare.as_slice();
-    match table::action(words, |action| matches!(action.does, Does::Installs(_)))?.does {
-        Does::Installs(extensions) => Some(extensions),
+    match table::action(words, |action| matches!(action.does, ActionEffect::Installs(_)))?.does {
+        ActionEffect::Installs(extensions) => Some(extensions),
         _ => None,
     }
 }

@@ -33,42 +33,42 @@ pub(crate) fn of_tool(tool: &str, outcome: Outcome, text: &str) -> Completion {
         Outcome::Failed | Outcome::Denied => Completion::Undone,
         Outcome::Interrupted => Completion::Failed,
         Outcome::Done | Outcome::Unknown => match by_row(tool, text).unwrap_or_else(|| verdict(text)) {
-            Verdict::Refused | Verdict::Failed => Completion::Undone,
-            Verdict::Interrupted => Completion::Failed,
-            Verdict::Done => Completion::Done,
-            Verdict::Doubtful => Completion::Open,
-            Verdict::Silent if outcome == Outcome::Done => Completion::Done,
-            Verdict::Silent => Completion::Open,
+            OutputVerdict::Refused | OutputVerdict::Failed => Completion::Undone,
+            OutputVerdict::Interrupted => Completion::Failed,
+            OutputVerdict::Done => Completion::Done,
+            OutputVerdict::Doubtful => Completion::Open,
+            OutputVerdict::Silent if outcome == Outcome::Done => Completion::Done,
+            OutputVerdict::Silent => Completion::Open,
         },
     }
 }
 
 /// What the rows of a tool say about a text, if they know it.
-fn by_row(tool: &str, text: &str) -> Option<Verdict> {
+fn by_row(tool: &str, text: &str) -> Option<OutputVerdict> {
     let text = untagged(text);
     let head = text.get(..text.floor_char_boundary(DIFFERS_BYTES)).unwrap_or(text);
     if rows::of(tool).any(|says| says.differs.iter().any(|part| head.contains(part))) {
-        return Some(Verdict::Doubtful);
+        return Some(OutputVerdict::Doubtful);
     }
     if (tool == "replace" || tool == "write_file")
         && [rows::CONFIRMED, rows::FUZZY].iter().any(|part| text.contains(part))
     {
-        return Some(Verdict::Doubtful);
+        return Some(OutputVerdict::Doubtful);
     }
     if rows::of(tool).any(|says| says.undone.iter().any(|form| rows::after(form, text).is_some())) {
-        return Some(Verdict::Failed);
+        return Some(OutputVerdict::Failed);
     }
     let done = rows::of(tool).flat_map(|says| says.done).find_map(|form| rows::after(form, text))?;
     let (rest, is_open) = done;
     if is_open {
-        return Some(Verdict::Done);
+        return Some(OutputVerdict::Done);
     }
     let is_blank = |line: &&str| line.trim().is_empty();
     let rest = without_remarks(rest);
     let line = rest.lines().find(|line| !is_blank(line)).filter(|_| !rest.starts_with('\n')).unwrap_or_default();
     let words = words_of(&rest.to_lowercase());
     let differs = DIFFERENT.iter().any(|phrase| has_phrase(&words, phrase));
-    Some(if is_plain(line) && !differs { Verdict::Done } else { Verdict::Doubtful })
+    Some(if is_plain(line) && !differs { OutputVerdict::Done } else { OutputVerdict::Doubtful })
 }
 
 /// Bytes at the start of a text in which it is looked for what says that something else came out.
@@ -123,7 +123,7 @@ pub(crate) fn of_run(tool: &str, outcome: Outcome, text: &str, exit: Option<i64>
 
 /// What the text of an output says about its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum OutputVerdict {
     /// The call was refused and did not run.
     Refused,
     /// Nothing was done.
@@ -138,31 +138,31 @@ enum Verdict {
     Silent,
 }
 
-fn verdict(text: &str) -> Verdict {
+fn verdict(text: &str) -> OutputVerdict {
     let text = untagged(text);
     let words = words_of(first_line(text));
     let has = |list: &[&str]| list.iter().any(|phrase| has_phrase(&words, phrase));
     let head = head(text);
     let head_words = words_of(&head);
     let differs = DIFFERENT.iter().any(|phrase| has_phrase(&head_words, phrase));
-    if let Some(told) = fields::told(text) {
+    if let Some(told) = fields::verdict_of_fields(text) {
         return told;
     }
     match () {
-        () if says_denied(text) => Verdict::Refused,
-        () if says_interrupted(text) => Verdict::Interrupted,
-        () if differs => Verdict::Doubtful,
-        () if DONE_DESPITE.iter().any(|start| begins_with(&head, start)) => Verdict::Done,
+        () if says_denied(text) => OutputVerdict::Refused,
+        () if says_interrupted(text) => OutputVerdict::Interrupted,
+        () if differs => OutputVerdict::Doubtful,
+        () if DONE_DESPITE.iter().any(|start| begins_with(&head, start)) => OutputVerdict::Done,
         // A text that begins like a failure and then tells of a success leaves it open.
-        () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => Verdict::Doubtful,
-        () if says_failed(text) => Verdict::Failed,
-        () if has(WRONG) || has_sign(first_line(text)) || tells_of_part(first_line(text)) => Verdict::Doubtful,
-        () if has(OPEN_ENDED) || is_diff(text) => Verdict::Done,
-        () if (has(DONE) || has(&["made"])) && is_plain(first_line(text)) => Verdict::Done,
-        () if has(DONE) => Verdict::Doubtful,
-        () if words.is_empty() => Verdict::Silent,
-        () if has(STATED) => Verdict::Doubtful,
-        () => Verdict::Silent,
+        () if says_failed(text) && has(DONE) && !begins_surely_failed(text) => OutputVerdict::Doubtful,
+        () if says_failed(text) => OutputVerdict::Failed,
+        () if has(WRONG) || has_sign(first_line(text)) || tells_of_part(first_line(text)) => OutputVerdict::Doubtful,
+        () if has(OPEN_ENDED) || is_diff(text) => OutputVerdict::Done,
+        () if (has(DONE) || has(&["made"])) && is_plain(first_line(text)) => OutputVerdict::Done,
+        () if has(DONE) => OutputVerdict::Doubtful,
+        () if words.is_empty() => OutputVerdict::Silent,
+        () if has(STATED) => OutputVerdict::Doubtful,
+        () => OutputVerdict::Silent,
     }
 }
 

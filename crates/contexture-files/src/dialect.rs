@@ -16,7 +16,7 @@ use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
 use super::mentions::observe_mentions;
 use super::observation::{Kind, Observation, Seen};
-use super::path::{Directory, Known};
+use super::path::{Directory, ExistingDirectories};
 use super::{powershell, run};
 
 mod arguments;
@@ -25,7 +25,7 @@ mod reads;
 mod scripts;
 
 pub use super::completion::says_failed;
-use arguments::Arguments;
+use arguments::CallArguments;
 use guess::guess;
 
 /// What a tool does.
@@ -299,7 +299,7 @@ impl Dialects {
     /// Examines one call and what the tool returned, by itself: relative paths stay relative unless the call says where
     /// it ran. [`Observer`](super::observer::Observer) follows the directory from call to call.
     pub fn observe(&self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
-        self.observe_in(call, output, &Standing { ends: Ends::Kept, ..Standing::default() }).0
+        self.observe_in(call, output, &Standing { ends: FinalLineFeed::Kept, ..Standing::default() }).0
     }
 
     /// The same for a call made in a directory; also returns the directory after it.
@@ -310,7 +310,7 @@ impl Dialects {
         standing: &Standing,
     ) -> (Seen, Directory) {
         let (value, result) = (call.parsed_arguments(), &*output.output);
-        let arguments = Arguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
+        let arguments = CallArguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
         let does = self.does_with(&call.name, &value);
         let stated = call.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
         let before = stated.as_ref().unwrap_or(&standing.directory);
@@ -335,12 +335,12 @@ impl Dialects {
         let failed = completion == Completion::Undone || (completion == Completion::Failed && !does.spares_files());
         let place = |path: String| before.place_for_tool(&path).unwrap_or(path);
         let paths = arguments.paths(does).into_iter().map(place).collect();
-        (seen(does, paths, None, observations, failed), before.clone())
+        (examined_call(does, paths, None, observations, failed), before.clone())
     }
 
     fn observe_run(
         &self,
-        arguments: &Arguments<'_>,
+        arguments: &CallArguments<'_>,
         command: Option<String>,
         output: &FunctionCallOutput,
         before: &Directory,
@@ -348,7 +348,7 @@ impl Dialects {
     ) -> (Seen, Directory) {
         let mut framed = framed(own_name(arguments.tool), &output.output);
         // If blank lines are cut off, an empty output may have had some.
-        framed.is_exact &= standing.ends == Ends::Kept || !output.output.is_empty();
+        framed.is_exact &= standing.ends == FinalLineFeed::Kept || !output.output.is_empty();
         let completion = completion::of_run(own_name(arguments.tool), output.outcome, &output.output, framed.exit);
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
         let Some(line) = command else {
@@ -356,7 +356,7 @@ impl Dialects {
                 Completion::Undone => Vec::new(),
                 _ => vec![everything(format!("`{}`", arguments.tool))],
             };
-            return (seen(Does::Run, Vec::new(), None, observations, failed), before.clone());
+            return (examined_call(Does::Run, Vec::new(), None, observations, failed), before.clone());
         };
         let workdir = arguments.workdir();
         let start = match workdir {
@@ -370,20 +370,20 @@ impl Dialects {
             false => run::observe(&line, &framed, completion, start.clone(), &standing.known),
         };
         let after = match (keeps_directory(arguments.tool), workdir) {
-            (_, Some(_)) | (Keeps::Never, _) => before.clone(),
-            (Keeps::Always, _) => ran.directory,
-            (Keeps::Unsure, _) if ran.directory == start => before.clone(),
-            (Keeps::Unsure, _) => Directory::Lost,
+            (_, Some(_)) | (DirectoryKeeping::Never, _) => before.clone(),
+            (DirectoryKeeping::Always, _) => ran.directory,
+            (DirectoryKeeping::Unsure, _) if ran.directory == start => before.clone(),
+            (DirectoryKeeping::Unsure, _) => Directory::Lost,
         };
         let told = framed.directory.map(Directory::At);
         // The command may have printed that line, unless it prints nothing.
-        let may_reset = keeps_directory(arguments.tool) != Keeps::Never;
+        let may_reset = keeps_directory(arguments.tool) != DirectoryKeeping::Never;
         let reset = framed.reset.filter(|_| may_reset).map(|path| match ran.is_silent && !path.is_empty() {
             true => Directory::At(path),
             false => Directory::Lost,
         });
         let after = told.or(reset).unwrap_or(after);
-        (seen(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
+        (examined_call(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
     }
 
     /// What a call does that makes others. The output of one is its own; that of several is not told apart, nor what a
@@ -404,7 +404,7 @@ impl Dialects {
         }
         let command = only.and_then(|only| {
             let (value, tool) = (only.parsed_arguments(), &only.name);
-            let arguments = Arguments { value: &value, entry: self.entry(tool), tool };
+            let arguments = CallArguments { value: &value, entry: self.entry(tool), tool };
             arguments.command().filter(|_| self.does_with(tool, &value) == Does::Run)
         });
         let completion = completion::of_tool(own_name(&call.name), output.outcome, &output.output);
@@ -424,14 +424,14 @@ impl Dialects {
             None => observations.push(everything(format!("`{}`", call.name))),
         }
         let does = if command.is_some() { Does::Run } else { Does::Wrap };
-        let seen = Seen { is_mixed: true, ..seen(does, Vec::new(), command, observations, false) };
+        let seen = Seen { is_mixed: true, ..examined_call(does, Vec::new(), command, observations, false) };
         (seen, standing.directory.clone())
     }
 
     /// The file that a call is about, if it names one.
     pub fn path(&self, call: &FunctionCall) -> Option<String> {
         let value = call.parsed_arguments();
-        let arguments = Arguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
+        let arguments = CallArguments { value: &value, entry: self.entry(&call.name), tool: &call.name };
         arguments.paths(self.does_with(&call.name, &value)).into_iter().next()
     }
 }
@@ -535,7 +535,7 @@ fn wrapped_calls(call: &FunctionCall, arguments: &Value) -> Option<Vec<FunctionC
 const SERVER_MARKS: &[&str] = &["__", ".", "/", ":"];
 
 /// Builds the result for a call that was examined.
-fn seen(
+fn examined_call(
     does: Does,
     mut paths: Vec<String>,
     command: Option<String>,
@@ -593,14 +593,14 @@ fn settled(
 pub(crate) struct Standing {
     /// The directory that it runs in.
     pub(crate) directory: Directory,
-    pub(crate) ends: Ends,
+    pub(crate) ends: FinalLineFeed,
     /// Directories that are known to exist.
-    pub(crate) known: Known,
+    pub(crate) known: ExistingDirectories,
 }
 
 /// Whether a harness is known to keep the last line feed of outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum FinalLineFeed {
     /// It does.
     Kept,
     /// Not known yet.
@@ -610,7 +610,7 @@ pub(crate) enum Ends {
 
 /// Whether a shell tool keeps its directory from one call to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keeps {
+enum DirectoryKeeping {
     Always,
     Never,
     /// Agents that use the name differ.
@@ -618,16 +618,19 @@ enum Keeps {
 }
 
 /// Shell tools by whether they keep their directory.
-const KEEPS: &[(Keeps, &[&str])] = &[
+const KEEPS: &[(DirectoryKeeping, &[&str])] = &[
     // Claude Code
-    (Keeps::Always, &["Bash"]),
+    (DirectoryKeeping::Always, &["Bash"]),
     // Codex, Gemini CLI
-    (Keeps::Never, &["shell", "exec_command", "local_shell", "shell_command", "container.exec", "run_shell_command"]),
+    (
+        DirectoryKeeping::Never,
+        &["shell", "exec_command", "local_shell", "shell_command", "container.exec", "run_shell_command"],
+    ),
 ];
 
-fn keeps_directory(tool: &str) -> Keeps {
+fn keeps_directory(tool: &str) -> DirectoryKeeping {
     let name = own_name(tool);
-    KEEPS.iter().find(|(_, names)| names.contains(&name)).map_or(Keeps::Unsure, |(keeps, _)| *keeps)
+    KEEPS.iter().find(|(_, names)| names.contains(&name)).map_or(DirectoryKeeping::Unsure, |(keeps, _)| *keeps)
 }
 
 /// The name of a tool without that of its server.

@@ -33,9 +33,9 @@ use grade::Presumptions;
 pub use grade::{Cause, Claim, Grade};
 use index::PathIndex;
 use links::Links;
-use names::Names;
+use names::NamedFiles;
 pub use names::named_places;
-use shelf::Shelf;
+use shelf::KnownFiles;
 pub use state::{MAX_MENTIONS, Mention};
 pub use verify::Verified;
 
@@ -135,7 +135,7 @@ pub struct FileState {
     mentions: Vec<Mention>,
     end: state::End,
     /// The last run of a formatter over it, if nothing else may have changed it since.
-    formatted: Option<format::Formatting>,
+    formatted: Option<format::LastFormatting>,
     /// Whether lines were removed since then without a trace.
     is_cut: bool,
     /// Whether lines of it end with a carriage return before the line feed. Lines are kept without it.
@@ -157,9 +157,9 @@ pub struct DiskChange {
 /// Everything that is known of all files.
 #[derive(Clone, Debug, Default)]
 pub struct FileModel {
-    files: Shelf,
+    files: KnownFiles,
     index: PathIndex,
-    names: Names,
+    names: NamedFiles,
     presumptions: Presumptions,
     /// Pairs of names that lead to the same file or directory.
     links: Links,

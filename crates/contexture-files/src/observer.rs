@@ -2,17 +2,17 @@
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Message, Origin, Role};
 
-use super::batch::Batch;
+use super::batch::CallBatch;
 use super::commands::everything;
 use super::completion::Completion;
-use super::dialect::{Dialects, Ends, Standing};
+use super::dialect::{Dialects, FinalLineFeed, Standing};
 use super::framing::framed;
 use super::notes;
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
-use super::path::{Directory, Known, is_absolute};
+use super::path::{Directory, ExistingDirectories, is_absolute};
 use super::run;
-use super::running::Running;
+use super::running::RunningCommands;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// Examines calls in the order in which they were made.
@@ -35,8 +35,8 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 pub struct Observer {
     dialects: Dialects,
     standing: Standing,
-    running: Running,
-    batch: Batch,
+    running: RunningCommands,
+    batch: CallBatch,
     /// Whether the agent last asked a person to do something to files.
     has_asked: bool,
     /// The commits that this agent made or was shown, newest last.
@@ -70,7 +70,7 @@ impl Observer {
         let Self { dialects: _, standing: Standing { directory, ends, known }, running, batch, has_asked, commits } =
             self;
         directory.rest(packer);
-        packer.flag(*ends == Ends::Kept);
+        packer.flag(*ends == FinalLineFeed::Kept);
         known.rest(packer);
         running.rest(packer);
         batch.rest(packer);
@@ -81,10 +81,10 @@ impl Observer {
     /// Reads it again.
     pub fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
         let directory = Directory::wake(unpacker)?;
-        let ends = if unpacker.flag()? { Ends::Kept } else { Ends::Unknown };
-        self.standing = Standing { directory, ends, known: Known::wake(unpacker)? };
-        self.running = Running::wake(unpacker)?;
-        self.batch = Batch::wake(unpacker)?;
+        let ends = if unpacker.flag()? { FinalLineFeed::Kept } else { FinalLineFeed::Unknown };
+        self.standing = Standing { directory, ends, known: ExistingDirectories::wake(unpacker)? };
+        self.running = RunningCommands::wake(unpacker)?;
+        self.batch = CallBatch::wake(unpacker)?;
         self.has_asked = unpacker.flag()?;
         self.commits = unpacker.list(|unpacker| Ok(unpacker.text()?.as_ref().to_owned()))?;
         Ok(())
@@ -100,7 +100,7 @@ impl Observer {
     pub fn observe(&mut self, call: &FunctionCall, output: &FunctionCallOutput) -> Seen {
         let (mut seen, after) = self.dialects.observe_in(call, output, &self.standing);
         if seen.command.is_some() && output.output.ends_with('\n') {
-            self.standing.ends = Ends::Kept;
+            self.standing.ends = FinalLineFeed::Kept;
         }
         if seen.command.as_deref().is_some_and(|line| line.contains("commit")) {
             self.commits.extend(notes::made_commits(&output.output).map(str::to_owned));

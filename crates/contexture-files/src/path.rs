@@ -362,14 +362,14 @@ impl Directory {
 
 /// Directories that are known to exist.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct ExistingDirectories {
     directories: std::collections::HashSet<String>,
 }
 
 /// Most directories that are remembered.
 const MAX_KNOWN: usize = 10_000;
 
-impl Known {
+impl ExistingDirectories {
     /// Notes that a file exists, and with it the directories above it.
     pub(crate) fn note_file(&mut self, path: &str) {
         let normal = normalize(path);

@@ -7,7 +7,7 @@ use super::mentions::observe_mentions;
 use super::numbering::{Passage, split_lines};
 use super::observation::Observation;
 use super::path::{Directory, join, on_drive};
-use super::run::Ran;
+use super::run::CommandLineReport;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,14 +71,19 @@ pub(crate) const VERBS: &[(Verb, &[&str])] = &[
 type Statement = Vec<Vec<String>>;
 
 /// Examines a command line of PowerShell.
-pub(crate) fn observe(line: &str, output: &Framed<'_>, completion: Completion, directory: Directory) -> Ran {
+pub(crate) fn observe(
+    line: &str,
+    output: &Framed<'_>,
+    completion: Completion,
+    directory: Directory,
+) -> CommandLineReport {
     if completion == Completion::Undone {
-        return Ran { observations: Vec::new(), directory, is_silent: false };
+        return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
     }
     let unknown = |directory| {
         let mut observations = vec![everything(in_short(line))];
         observations.extend(observe_mentions(&output.text, None));
-        Ran { observations, directory, is_silent: false }
+        CommandLineReport { observations, directory, is_silent: false }
     };
     let Some(statements) = statements(line) else { return unknown(Directory::Lost) };
     let Some(effects) = statements.iter().map(|statement| effect(statement, &directory)).collect::<Option<Vec<_>>>()
@@ -112,7 +117,7 @@ pub(crate) fn observe(line: &str, output: &Framed<'_>, completion: Completion, d
     if is_moved && !observations.is_empty() {
         return unknown(after);
     }
-    Ran { observations, directory: after, is_silent: false }
+    CommandLineReport { observations, directory: after, is_silent: false }
 }
 
 /// What error messages contain.
@@ -126,13 +131,13 @@ fn complains(text: &str) -> bool {
 
 enum Effect {
     Nothing,
-    Show(Shown),
+    Show(GetContentLines),
     Change(Observation),
     Go(Directory),
 }
 
 /// Lines that `Get-Content` shows.
-struct Shown {
+struct GetContentLines {
     path: String,
     /// How many lines at most, from the start.
     first: Option<usize>,
@@ -142,7 +147,7 @@ struct Shown {
     is_raw: bool,
 }
 
-impl Shown {
+impl GetContentLines {
     fn read(self, output: &Framed<'_>) -> Option<Observation> {
         let mut lines: Vec<String> = split_lines(&output.text).map(str::to_owned).collect();
         let count = lines.len();
@@ -182,7 +187,7 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
         return statement.iter().all(harmless).then_some(Effect::Nothing);
     };
     let verb = verb_of(words)?;
-    let arguments = Arguments::read(&words[1..], verb)?;
+    let arguments = CmdletArguments::read(&words[1..], verb)?;
     let operands = &arguments.operands;
     let path = |written: &String| placed(written, directory);
     // With too many operands it is unknown what the command does.
@@ -195,8 +200,8 @@ fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
     match verb {
         Verb::Look | Verb::Print => Some(Effect::Nothing),
         Verb::Show => {
-            let Arguments { first, last, is_raw, .. } = arguments;
-            Some(Effect::Show(Shown { path: only()?, first, last, is_raw }))
+            let CmdletArguments { first, last, is_raw, .. } = arguments;
+            Some(Effect::Show(GetContentLines { path: only()?, first, last, is_raw }))
         }
         Verb::Set | Verb::Add => {
             let (path, by) = (path(operands.first()?)?, in_short(&words.join(" ")));
@@ -235,7 +240,7 @@ fn placed(written: &str, directory: &Directory) -> Option<String> {
 
 /// The arguments of a command.
 #[derive(Default)]
-struct Arguments {
+struct CmdletArguments {
     operands: Vec<String>,
     /// The target of a copy or move, if given as a named argument.
     target: Option<String>,
@@ -244,7 +249,7 @@ struct Arguments {
     last: Option<usize>,
 }
 
-impl Arguments {
+impl CmdletArguments {
     fn read(words: &[String], verb: Verb) -> Option<Self> {
         let mut arguments = Self::default();
         if matches!(verb, Verb::Look | Verb::Print) {

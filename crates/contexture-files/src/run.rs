@@ -3,14 +3,15 @@
 use super::commands::prints::{Prints, looked_at, of_pipeline};
 use super::commands::table::{Trait, row};
 use super::commands::{
-    Effects, anyhow, bare, changes_shell, effects, everything, in_short, may_link, moves, set_options, text, told,
+    Effects, bare, changes_shell, command_label, effects, effects_in_any_order, everything, in_short, may_link, moves,
+    set_options, text,
 };
 use super::completion::Completion;
 use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
-use super::path::{Directory, Known, is_device};
+use super::path::{Directory, ExistingDirectories, is_device};
 use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse, parse_all};
 
 mod attribute;
@@ -18,7 +19,7 @@ mod evidence;
 mod missing;
 
 /// What a command line tells.
-pub(crate) struct Ran {
+pub(crate) struct CommandLineReport {
     /// What it tells about files, in the order in which it happened.
     pub(crate) observations: Vec<Observation>,
     /// The shell's directory after it.
@@ -33,24 +34,24 @@ pub(crate) fn observe(
     output: &Framed<'_>,
     completion: Completion,
     directory: Directory,
-    known: &Known,
-) -> Ran {
+    known: &ExistingDirectories,
+) -> CommandLineReport {
     if completion == Completion::Undone {
-        return Ran { observations: Vec::new(), directory, is_silent: false };
+        return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
     }
     let line = &*missing::without_missing(line, &output.text);
     // Of functions, `case` and what runs in the background it is only known which commands there are.
     let Some(script) = parse(line).or_else(|| parse_all(line).map(Script::branching)) else {
         if is_unreadable(line, output) {
-            return Ran { observations: Vec::new(), directory, is_silent: false };
+            return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
         }
         let mut observations = vec![everything(in_short(line))];
         observations.extend(may_link(line));
         observations.extend(observe_mentions(&output.text, None));
-        return Ran { observations, directory: Directory::Lost, is_silent: false };
+        return CommandLineReport { observations, directory: Directory::Lost, is_silent: false };
     };
     if is_refused(&script, output) {
-        return Ran { observations: Vec::new(), directory, is_silent: false };
+        return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
     }
     let mut ran = match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         true => branching(&script, output, directory),
@@ -111,19 +112,19 @@ fn is_unfound(command: &Simple, said: &str) -> bool {
 }
 
 /// A script of which it is unknown which commands ran.
-fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> Ran {
-    let mut observations = told_effects(anyhow(script, &directory), &script_told(script));
+fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> CommandLineReport {
+    let mut observations = effect_observations(effects_in_any_order(script, &directory), &presumed_label(script));
     let is_moved = script.commands().any(|command| !command.is_apart && moves(command));
     let inner = if script.commands().any(moves) { Directory::Lost } else { directory.clone() };
     let looked: Vec<String> = script.commands().flat_map(|command| looked_at(command, &inner)).collect();
     observations.extend(compared(looked, &output.text));
     observations.extend(observe_mentions(&output.text, base(&inner)));
-    Ran { observations, directory: if is_moved { Directory::Lost } else { directory }, is_silent: false }
+    CommandLineReport { observations, directory: if is_moved { Directory::Lost } else { directory }, is_silent: false }
 }
 
-fn script_told(script: &Script) -> String {
+fn presumed_label(script: &Script) -> String {
     let presumed = script.commands().find(|command| effects(command, &Directory::Start).is_presumed);
-    presumed.map_or(String::new(), told)
+    presumed.map_or(String::new(), command_label)
 }
 
 fn base(directory: &Directory) -> Option<&str> {
@@ -134,7 +135,7 @@ fn base(directory: &Directory) -> Option<&str> {
 }
 
 /// Converts effects to observations, changes first.
-fn told_effects(effects: Effects, by: &str) -> Vec<Observation> {
+fn effect_observations(effects: Effects, by: &str) -> Vec<Observation> {
     let presumed = effects.is_presumed.then(|| Observation::Presumed { by: by.to_owned() });
     effects.changes.into_iter().chain(effects.doubts).chain(presumed).collect()
 }
@@ -159,9 +160,15 @@ fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
 }
 
 /// A plain list of pipelines.
-fn straight(script: &Script, output: &Framed<'_>, completion: Completion, directory: Directory, known: &Known) -> Ran {
+fn straight(
+    script: &Script,
+    output: &Framed<'_>,
+    completion: Completion,
+    directory: Directory,
+    known: &ExistingDirectories,
+) -> CommandLineReport {
     let proven = proven(&script.pipelines, completion);
-    let mut walk = Walk {
+    let mut walk = ScriptDirectories {
         reading: directory.clone(),
         read_after: directory.clone(),
         directory: directory.clone(),
@@ -185,7 +192,7 @@ fn straight(script: &Script, output: &Framed<'_>, completion: Completion, direct
                 .checked_sub(1)
                 .is_none_or(|before| proven[before] || script.pipelines[before].joint == Joint::Then);
         let is_single = pipeline.commands.len() == 1;
-        steps.push(attribute::Step { prints, is_proven: *is_proven, is_run, is_single, looked, changed });
+        steps.push(attribute::PipelineEffects { prints, is_proven: *is_proven, is_run, is_single, looked, changed });
         walk.end(pipeline.joint);
     }
     let is_failed = completion == Completion::Failed;
@@ -198,7 +205,7 @@ fn straight(script: &Script, output: &Framed<'_>, completion: Completion, direct
     }
     let moved = script.pipelines.iter().flat_map(|pipeline| &pipeline.commands).any(moves);
     let directory = if is_failed && moved { Directory::Lost } else { walk.after };
-    Ran { observations, directory, is_silent }
+    CommandLineReport { observations, directory, is_silent }
 }
 
 /// Returns which pipelines certainly succeeded, given the outcome of the whole.
@@ -247,10 +254,10 @@ fn sets(pipeline: &Pipeline, sign: char, option: &str) -> bool {
 fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directory) -> Vec<Observation> {
     let last = pipeline.commands.len() - 1;
     let inner = Script { others: pipeline.inner.clone(), ..Script::default() };
-    let mut observations = told_effects(anyhow(&inner, directory), &script_told(&inner));
+    let mut observations = effect_observations(effects_in_any_order(&inner, directory), &presumed_label(&inner));
     let mut others: Vec<Observation> = observations.clone();
     for (index, command) in pipeline.commands.iter().enumerate() {
-        let by = told(command);
+        let by = command_label(command);
         let mut own = effects(command, directory);
         if command.program() == Some("tee") {
             written_by_tee(&mut own, command, index.checked_sub(1).map(|before| &pipeline.commands[before]));
@@ -260,7 +267,7 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
             observations.extend(own.changes.iter().filter_map(probable));
             own = own.unproven(&by);
         }
-        let told = told_effects(own, &by);
+        let told = effect_observations(own, &by);
         if index != last {
             others.extend(told.iter().cloned());
         }
@@ -317,7 +324,7 @@ fn written_by_tee(effects: &mut Effects, command: &Simple, before: Option<&Simpl
 }
 
 /// The directory at each point of a script.
-struct Walk {
+struct ScriptDirectories {
     /// Where the next command of this list runs, if it runs.
     directory: Directory,
     /// Where the shell is after the list so far, even if commands failed.
@@ -327,8 +334,8 @@ struct Walk {
     read_after: Directory,
 }
 
-impl Walk {
-    fn change(&mut self, command: &Simple, is_proven: bool, known: &Known) {
+impl ScriptDirectories {
+    fn change(&mut self, command: &Simple, is_proven: bool, known: &ExistingDirectories) {
         let arguments = command.plain_arguments();
         let target = match (command.program(), arguments.as_deref()) {
             (Some("cd" | "pushd"), Some([target] | ["--", target]))

@@ -17,7 +17,7 @@ const MAX_REPORTED: usize = 64;
 
 /// What goes on beside the agent's calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningCommands {
     commands: Vec<Started>,
 }
 
@@ -34,7 +34,7 @@ struct Started {
     is_free: bool,
 }
 
-impl Running {
+impl RunningCommands {
     /// Adds to what a call told what goes on beside it, and notes what the call started or saw end.
     ///
     /// The commits are those that the agent made or has seen.

@@ -54,14 +54,14 @@ pub struct FileReference {
 pub struct FileTracker {
     model: FileModel,
     /// The last access to each file, by its place in the model.
-    accesses: BTreeMap<usize, Access>,
+    accesses: BTreeMap<usize, FileAccess>,
     /// The newest moment of the model. Moments never decrease, and none is zero.
     moment: u32,
 }
 
 /// An access to a file.
 #[derive(Clone, Copy, Debug, Default)]
-struct Access {
+struct FileAccess {
     step: u64,
     time_ms: u64,
 }
@@ -203,7 +203,7 @@ impl FileTracker {
 
     /// Files accessed within the last `max_age` steps, the newest first.
     pub fn recent_files(&self, current_step: u64, max_age: u64) -> Vec<FileReference> {
-        let is_recent = |access: &Access| current_step.saturating_sub(access.step) <= max_age;
+        let is_recent = |access: &FileAccess| current_step.saturating_sub(access.step) <= max_age;
         let recent = self.accesses.iter().filter(|(_, access)| is_recent(access));
         let mut recent: Vec<FileReference> = recent.filter_map(|(place, _)| self.reference(*place)).collect();
         recent.sort_by(|a, b| b.last_access_step.cmp(&a.last_access_step).then_with(|| a.path.cmp(&b.path)));

@@ -65,7 +65,7 @@ pub fn cap(counter: &dyn TokenCounter, text: &str, tokens: u64, tool: Option<&st
     let recovery = tool.map(|tool| Recovery { tool, hash: short_hash(text) });
     let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4).min(text.len());
     let make = |bytes: usize| {
-        let capped = render(&rows, &kept(&rows, bytes), recovery.as_ref());
+        let capped = render(&rows, &kept_pieces(&rows, bytes), recovery.as_ref());
         let tokens = counter.count(&capped);
         Made { made: capped, bytes, tokens }
     };
@@ -80,7 +80,7 @@ struct Recovery<'a> {
 }
 
 /// Returns the pieces of a text to keep within a number of bytes, in order and not touching one another.
-fn kept(rows: &Rows<'_>, bytes: usize) -> Vec<Range<usize>> {
+fn kept_pieces(rows: &Rows<'_>, bytes: usize) -> Vec<Range<usize>> {
     let bytes = bytes.saturating_sub(MARKER_BYTES * 2);
     if bytes < LEAST_KEPT_BYTES {
         return Vec::new();

@@ -16,8 +16,8 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 /// A moment is the number of a message, counted from 1. One message of a recording, or one response of the model, is
 /// one moment. Ages are counted in moments, so they do not depend on how many items a message has.
 #[derive(Default)]
-pub(super) struct Conversation {
-    entries: Vec<Entry>,
+pub(super) struct ConversationItems {
+    entries: Vec<ConversationEntry>,
     moment: u32,
     /// How many messages of the model there are.
     responses: u32,
@@ -33,7 +33,7 @@ pub(super) struct Conversation {
 
 /// Who speaks in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(super) enum ItemSpeaker {
     /// The user.
     User,
     /// The system, or a developer of the agent, including what a harness attached for them.
@@ -46,10 +46,10 @@ pub(super) enum Speaker {
     Tool,
 }
 
-impl Speaker {
+impl ItemSpeaker {
     /// Whether a person said it, so that it must not be cut freely.
     pub(super) fn is_person(self) -> bool {
-        matches!(self, Speaker::User | Speaker::Instructor)
+        matches!(self, ItemSpeaker::User | ItemSpeaker::Instructor)
     }
 }
 
@@ -66,11 +66,11 @@ pub const NOTE_KINDS: &[&str] = &[
 ];
 
 /// An item and what is always true of it.
-struct Entry {
+struct ConversationEntry {
     /// `None` once it was folded away, unless it belongs to the dialogue or may be named again.
     item: Option<Arc<Item>>,
     tokens: u64,
-    speaker: Speaker,
+    speaker: ItemSpeaker,
     moment: u32,
     /// For an output, the position of the call that it belongs to. A later call may reuse the id.
     call: Option<usize>,
@@ -82,7 +82,7 @@ struct Entry {
     is_told: bool,
 }
 
-impl Entry {
+impl ConversationEntry {
     /// Whether it belongs to the dialogue, which a fold keeps.
     fn is_in_dialogue(&self) -> bool {
         self.speaker.is_person() || self.is_told || self.is_pinned
@@ -103,7 +103,7 @@ pub(super) struct MadeCall {
 /// Most items after a position that are searched for outputs of calls before it.
 const MAX_STEP_ITEMS: usize = 512;
 
-impl Conversation {
+impl ConversationItems {
     /// Begins the next message; returns its moment.
     pub(super) fn begin_message(&mut self) -> u32 {
         self.moment += 1;
@@ -128,7 +128,7 @@ impl Conversation {
         self.fingerprint.add(&item, tokens);
         let is_first = self.entries.last().is_none_or(|entry| entry.moment < self.moment);
         let (speaker, moment) = (speaker_of(&item), self.moment);
-        self.responses += u32::from(is_first && speaker == Speaker::Model);
+        self.responses += u32::from(is_first && speaker == ItemSpeaker::Model);
         if let Some(text) = text_of(&item) {
             self.texts.0 += text.len() as u64;
             self.texts.1 += text_tokens;
@@ -138,8 +138,8 @@ impl Conversation {
         }
         let is_pinned = is_pinned || call.is_some_and(|call| self.entries[call].is_pinned);
         self.tokens += tokens;
-        let is_told = speaker == Speaker::Model && text_of(&item).is_some_and(|text| !text.trim().is_empty());
-        let entry = Entry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned, is_told };
+        let is_told = speaker == ItemSpeaker::Model && text_of(&item).is_some_and(|text| !text.trim().is_empty());
+        let entry = ConversationEntry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned, is_told };
         self.dialogue_tokens += if entry.is_in_dialogue() { tokens } else { 0 };
         self.entries.push(entry);
         at
@@ -236,7 +236,7 @@ impl Conversation {
     }
 
     /// Who speaks in an item.
-    pub(super) fn speaker(&self, at: usize) -> Speaker {
+    pub(super) fn speaker(&self, at: usize) -> ItemSpeaker {
         self.entries[at].speaker
     }
 
@@ -250,7 +250,7 @@ impl Conversation {
     pub(super) fn can_begin_at(&self, at: usize) -> bool {
         let entry = &self.entries[at];
         let mut calls = self.entries[at..].iter().take(MAX_STEP_ITEMS).filter_map(|entry| entry.call);
-        entry.is_first && entry.speaker != Speaker::Tool && calls.all(|call| call >= at)
+        entry.is_first && entry.speaker != ItemSpeaker::Tool && calls.all(|call| call >= at)
     }
 
     /// Drops items that were folded away. The dialogue is kept because it is shown, some outputs because something that
@@ -270,7 +270,7 @@ impl Conversation {
 }
 
 /// Storing and restoring. Items are in the log, and nearly everything else follows from them.
-impl Conversation {
+impl ConversationItems {
     /// A digest that identifies these items.
     pub(super) fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint.to_bytes()
@@ -349,16 +349,16 @@ impl MadeCall {
     }
 }
 
-fn speaker_of(item: &Item) -> Speaker {
+fn speaker_of(item: &Item) -> ItemSpeaker {
     let Item::Message(message) = item else {
-        return if item.is_of_model() { Speaker::Model } else { Speaker::Tool };
+        return if item.is_of_model() { ItemSpeaker::Model } else { ItemSpeaker::Tool };
     };
     match (message.role, &message.meta.origin) {
-        (Role::Assistant, _) => Speaker::Model,
-        (_, Origin::Layer { .. }) => Speaker::Program,
-        (_, Origin::Harness { kind: Some(kind), .. }) if NOTE_KINDS.contains(&&**kind) => Speaker::Program,
-        (_, Origin::Harness { .. }) | (Role::System | Role::Developer, _) => Speaker::Instructor,
-        (Role::User, Origin::Said) => Speaker::User,
+        (Role::Assistant, _) => ItemSpeaker::Model,
+        (_, Origin::Layer { .. }) => ItemSpeaker::Program,
+        (_, Origin::Harness { kind: Some(kind), .. }) if NOTE_KINDS.contains(&&**kind) => ItemSpeaker::Program,
+        (_, Origin::Harness { .. }) | (Role::System | Role::Developer, _) => ItemSpeaker::Instructor,
+        (Role::User, Origin::Said) => ItemSpeaker::User,
     }
 }
 

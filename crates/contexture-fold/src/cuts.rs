@@ -8,12 +8,12 @@ use foldhash::fast::FixedState;
 
 use super::tuning::{LEAST_CHUNK_LINES, MOST_CHUNK_LINES};
 use super::view::{Chunk, Signs};
-use super::vocabulary::Vocabulary;
+use super::vocabulary::WordNumbers;
 use contexture_files::model::{FileModel, FileState, Line, Mention, Segment};
 
 /// The chunks of all files as they were last cut.
 #[derive(Default)]
-pub(super) struct Cuts {
+pub(super) struct ChunkCuts {
     files: Vec<FileCuts>,
 }
 
@@ -22,11 +22,11 @@ pub(super) struct Cuts {
 struct FileCuts {
     /// The revision of the file that was cut; `None` before that.
     revision: Option<u64>,
-    cuts: Vec<Cut>,
+    cuts: Vec<CutChunk>,
 }
 
 /// A chunk with those of its signs that hold as long as its file is unchanged.
-struct Cut {
+struct CutChunk {
     segment: usize,
     lines: Range<usize>,
     bytes: usize,
@@ -42,16 +42,16 @@ struct Cut {
 
 /// The time at which chunks are looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Moment<'a> {
+pub(super) struct ChunkMoment<'a> {
     pub(super) now: u32,
     pub(super) last_request: u32,
     /// When the user said something.
     pub(super) asks: &'a [u32],
 }
 
-impl Cuts {
+impl ChunkCuts {
     /// Cuts those files again that may have changed.
-    pub(super) fn refresh(&mut self, model: &FileModel, vocabulary: &mut Vocabulary, files: &[usize]) {
+    pub(super) fn refresh(&mut self, model: &FileModel, vocabulary: &mut WordNumbers, files: &[usize]) {
         self.files.resize_with(model.files().len(), FileCuts::default);
         for file in files {
             self.files[*file].refresh(&model.files()[*file], model.revision(*file), vocabulary);
@@ -59,7 +59,7 @@ impl Cuts {
     }
 
     /// The chunks of some files as they were last cut, before their words are weighed.
-    pub(super) fn chunks(&self, model: &FileModel, files: &[usize], moment: Moment<'_>) -> Vec<Chunk> {
+    pub(super) fn chunks(&self, model: &FileModel, files: &[usize], moment: ChunkMoment<'_>) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         for index in files.iter().copied().filter(|file| !model.files()[*file].deleted) {
             chunks.extend(self.files[index].cuts.iter().map(|cut| Chunk {
@@ -77,12 +77,13 @@ impl Cuts {
 
 impl FileCuts {
     /// Cuts the file again if its revision changed.
-    fn refresh(&mut self, file: &FileState, revision: u64, vocabulary: &mut Vocabulary) {
+    fn refresh(&mut self, file: &FileState, revision: u64, vocabulary: &mut WordNumbers) {
         if self.revision.replace(revision) == Some(revision) {
             return;
         }
         let old = std::mem::take(&mut self.cuts).into_iter();
-        let mut by_first: HashMap<Arc<str>, Cut, FixedState> = old.map(|cut| (cut.texts[0].clone(), cut)).collect();
+        let mut by_first: HashMap<Arc<str>, CutChunk, FixedState> =
+            old.map(|cut| (cut.texts[0].clone(), cut)).collect();
         for (index, segment) in file.segments.iter().enumerate() {
             split(segment, |lines| {
                 let body = &segment.lines[lines.clone()];
@@ -92,7 +93,7 @@ impl FileCuts {
                     None => (texts_of(body), vocabulary.of_lines(body.iter().map(|line| &*line.text))),
                 };
                 let newest = |moment: fn(&Line) -> u32| body.iter().map(moment).max().unwrap_or(0);
-                self.cuts.push(Cut {
+                self.cuts.push(CutChunk {
                     segment: index,
                     bytes: texts.iter().map(|text| text.len() + 1).sum(),
                     texts,
@@ -110,7 +111,7 @@ impl FileCuts {
     }
 }
 
-impl Cut {
+impl CutChunk {
     fn has_texts_of(&self, lines: &[Line]) -> bool {
         let is_same = |(text, line): (&Arc<str>, &Line)| Arc::ptr_eq(text, &line.text) || *text == line.text;
         self.texts.len() == lines.len() && self.texts.iter().zip(lines).all(is_same)
@@ -123,7 +124,7 @@ impl Cut {
     }
 
     /// The signs that it should be shown now, except for its words.
-    fn signs(&self, file: &FileState, Moment { now, last_request, asks }: Moment<'_>) -> Signs {
+    fn signs(&self, file: &FileState, ChunkMoment { now, last_request, asks }: ChunkMoment<'_>) -> Signs {
         let age = |moment: u32| f64::from(now.saturating_sub(moment));
         let mut new_mentions = file.mentions().iter().take_while(|mention| mention.at > last_request);
         Signs {
@@ -213,15 +214,15 @@ mod tests {
         fn files_cut_again_after_each_change_are_cut_like_files_seen_for_the_first_time(
             events in prop::collection::vec(event(), 1..12),
         ) {
-            let (mut model, mut cuts, mut vocabulary) = (FileModel::new(), Cuts::default(), Vocabulary::default());
+            let (mut model, mut cuts, mut vocabulary) = (FileModel::new(), ChunkCuts::default(), WordNumbers::default());
             for (moment, event) in (1_u32..).zip(&events) {
                 model.apply(moment, event);
                 let files: Vec<usize> = (0..model.files().len()).collect();
                 cuts.refresh(&model, &mut vocabulary, &files);
-                let mut fresh = Cuts::default();
+                let mut fresh = ChunkCuts::default();
                 fresh.refresh(&model, &mut vocabulary, &files);
-                let now = Moment { now: moment + 1, last_request: moment - 1, asks: &[1] };
-                let chunks = |cuts: &Cuts| cuts.chunks(&model, &files, now);
+                let now = ChunkMoment { now: moment + 1, last_request: moment - 1, asks: &[1] };
+                let chunks = |cuts: &ChunkCuts| cuts.chunks(&model, &files, now);
                 prop_assert_eq!(chunks(&cuts), chunks(&fresh));
             }
         }
@@ -234,7 +235,7 @@ mod tests {
         for path in ["a.rs", "b.rs"] {
             model.apply(1, &Observation::Write { path: path.into(), text: text.clone() });
         }
-        let (mut cuts, mut vocabulary) = (Cuts::default(), Vocabulary::default());
+        let (mut cuts, mut vocabulary) = (ChunkCuts::default(), WordNumbers::default());
         cuts.refresh(&model, &mut vocabulary, &[0, 1]);
         model.apply(2, &Observation::Append { path: "b.rs".into(), text });
         model.mark_shown(1, 0, 0, 0..50);

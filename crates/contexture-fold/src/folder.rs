@@ -9,8 +9,8 @@ use super::meter::Meter;
 use super::plan;
 use super::policy::Policy;
 use super::price::Account;
-use super::settings::Settings;
-use super::shown::{Head, ShownItem};
+use super::settings::FoldSettings;
+use super::shown::{HeadItem, ShownItem};
 use super::state::State;
 use contexture_files::dialect::Dialects;
 use contexture_files::disk::{OnDisk, Wanted};
@@ -35,7 +35,7 @@ use contexture_files::model::FileModel;
 /// assert_eq!((window.len(), window[0].position), (1, Some(0)));
 /// ```
 pub struct Folder {
-    pub(super) settings: Settings,
+    pub(super) settings: FoldSettings,
     pub(super) state: State,
     pub(super) decisions: Vec<FoldDecision>,
 }
@@ -43,7 +43,7 @@ pub struct Folder {
 impl Folder {
     /// A folder for an empty conversation.
     pub fn new(policy: Policy, meter: Meter) -> Self {
-        Self { settings: Settings::new(policy, meter), state: State::default(), decisions: Vec::new() }
+        Self { settings: FoldSettings::new(policy, meter), state: State::default(), decisions: Vec::new() }
     }
 
     /// The same with other dialects.
@@ -167,7 +167,7 @@ impl Folder {
     /// there, but for the views and notes at its end, which the next one writes anew.
     pub fn standing(&self) -> usize {
         let head = self.state.shown.head();
-        let is_said = |head: &Head| matches!(head, Head::Dialogue(_));
+        let is_said = |head: &HeadItem| matches!(head, HeadItem::Dialogue(_));
         head.iter().rposition(is_said).map_or(0, |last| last + 1)
     }
 

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message};
 use serde_json::Value;
 
-use super::cuts::{Cuts, Moment};
+use super::cuts::{ChunkCuts, ChunkMoment};
 use super::tuning::RECENT_MESSAGES;
 use super::view::Chunk;
-use super::vocabulary::Vocabulary;
-use super::words::{Recent, Spoken};
+use super::vocabulary::WordNumbers;
+use super::words::{MessageWords, RecentWords};
 use contexture_files::dialect::Dialects;
 use contexture_files::model::{Compared, FileModel, Mention, Who, named_places};
 use contexture_files::observation::{Kind, Observation, Seen};
@@ -21,10 +21,10 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 pub(super) struct Knowledge {
     observer: Observer,
     model: FileModel,
-    cuts: Cuts,
-    vocabulary: Vocabulary,
+    cuts: ChunkCuts,
+    vocabulary: WordNumbers,
     /// What the newest messages said, the newest first.
-    spoken: VecDeque<Spoken>,
+    spoken: VecDeque<MessageWords>,
     /// Moments at which a person said something.
     asks: Vec<u32>,
     /// Files touched or named since the last request.
@@ -41,7 +41,7 @@ pub(super) struct Knowledge {
 const MAX_NAMED: usize = 16;
 
 /// Files that something happened to since the last request.
-pub(super) struct Touched {
+pub(super) struct TouchedFiles {
     /// Touched or named.
     pub(super) files: Vec<usize>,
     /// Those of which a line was named.
@@ -67,7 +67,7 @@ impl Knowledge {
     /// Begins a message, whose words become the most recent.
     pub(super) fn begin_message(&mut self) {
         self.spoken.truncate(RECENT_MESSAGES - 1);
-        self.spoken.push_front(Spoken::default());
+        self.spoken.push_front(MessageWords::default());
     }
 
     /// Takes in what a person or the model said. Files that it names are brought back if there is room.
@@ -167,8 +167,8 @@ impl Knowledge {
     }
 
     /// Files that something happened to since the last request.
-    pub(super) fn touched(&self) -> Touched {
-        Touched { files: self.touched.clone(), pointed_at: self.pointed_at.clone() }
+    pub(super) fn touched(&self) -> TouchedFiles {
+        TouchedFiles { files: self.touched.clone(), pointed_at: self.pointed_at.clone() }
     }
 
     /// Ends a request.
@@ -196,9 +196,9 @@ impl Knowledge {
 
     /// The chunks of some files as they were last cut, with their signs for now.
     pub(super) fn chunks(&self, files: &[usize], now: u32) -> Vec<Chunk> {
-        let moment = Moment { now, last_request: self.last_request, asks: &self.asks };
+        let moment = ChunkMoment { now, last_request: self.last_request, asks: &self.asks };
         let mut chunks = self.cuts.chunks(&self.model, files, moment);
-        Recent::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
+        RecentWords::of(&self.spoken).weigh(&self.model, &self.vocabulary, &mut chunks);
         chunks
     }
 }

@@ -12,18 +12,18 @@ mod spoken;
 mod said;
 
 use fold::Occasion;
-use frame::Frame;
+use frame::FoldFrame;
 
 use super::decision::{Fold, FoldDecision};
 use super::policy::FoldWhen;
-use super::settings::Settings;
+use super::settings::FoldSettings;
 use super::state::State;
 use super::tuning::{LEAST_GROWTH_PART, MOST_MISSING_SHARE, MOST_PAYBACK_SHARE, TRY_EVERY_REQUESTS, WORTHWHILE_SHARE};
 
 pub(super) use outputs::shorten;
 
 /// Makes one decision about the current request. It may refresh what is derived from the state, but nothing else.
-pub(super) type Decide = fn(&Settings, &mut State) -> Option<FoldDecision>;
+pub(super) type Decide = fn(&FoldSettings, &mut State) -> Option<FoldDecision>;
 
 const FULL: Occasion = Occasion { when: FoldWhen::Forced, reason: "the window is full" };
 const BROUGHT_BACK: Occasion =
@@ -35,14 +35,14 @@ const PAID: Occasion = Occasion { when: FoldWhen::Pays, reason: "what it saves h
 pub(super) const BEFORE_REQUEST: [Decide; 4] = [note_cold, fold, bring_back::bring_back, fold_if_too_large];
 
 /// Notes that the provider's cache is cold.
-fn note_cold(_: &Settings, state: &mut State) -> Option<FoldDecision> {
+fn note_cold(_: &FoldSettings, state: &mut State) -> Option<FoldDecision> {
     let at = state.conversation.len();
     state.billing.is_newly_cold().then_some(FoldDecision::Cold { at })
 }
 
 /// Folds the past if that is forced, free, or pays.
-fn fold(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
-    let Settings { policy, tuning, .. } = settings;
+fn fold(settings: &FoldSettings, state: &mut State) -> Option<FoldDecision> {
+    let FoldSettings { policy, tuning, .. } = settings;
     let total = state.shown.tokens();
     if total > policy.budget {
         return Some(FoldDecision::Fold(forced_fold(settings, state, FULL)));
@@ -80,25 +80,25 @@ fn pays_back(state: &State, fold: &Fold) -> bool {
 }
 
 /// Folds if what was brought back made the window too large.
-fn fold_if_too_large(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
+fn fold_if_too_large(settings: &FoldSettings, state: &mut State) -> Option<FoldDecision> {
     let is_too_large = state.shown.tokens() > settings.policy.budget;
     is_too_large.then(|| FoldDecision::Fold(forced_fold(settings, state, BROUGHT_BACK)))
 }
 
-fn forced_fold(settings: &Settings, state: &mut State, occasion: Occasion) -> Fold {
+fn forced_fold(settings: &FoldSettings, state: &mut State, occasion: Occasion) -> Fold {
     state.knowledge.cut_all();
-    fold::plan(settings, state, Frame::forced(settings, state), occasion)
+    fold::plan(settings, state, FoldFrame::forced(settings, state), occasion)
 }
 
 /// A fold that cuts nothing of what was said; `None` if there is no room for that.
-fn unforced_fold(settings: &Settings, state: &mut State, occasion: Occasion) -> Option<Fold> {
-    let frame = Frame::unforced(settings, state)?;
+fn unforced_fold(settings: &FoldSettings, state: &mut State, occasion: Occasion) -> Option<Fold> {
+    let frame = FoldFrame::unforced(settings, state)?;
     state.knowledge.cut_all();
     Some(fold::plan(settings, state, frame, occasion))
 }
 
 /// Whether a free fold shrinks the window enough: each fold also leaves something out.
-fn is_worthwhile(settings: &Settings, fold: &Fold) -> bool {
+fn is_worthwhile(settings: &FoldSettings, fold: &Fold) -> bool {
     let least = (settings.policy.budget as f64 * WORTHWHILE_SHARE) as u64;
     fold.before_tokens.saturating_sub(fold.after_tokens) >= least.max(1)
 }

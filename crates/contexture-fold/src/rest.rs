@@ -7,10 +7,10 @@ use contexture_core::item::Item;
 use thiserror::Error;
 
 use super::billing::Billing;
-use super::conversation::{Conversation, Speaker};
+use super::conversation::{ConversationItems, ItemSpeaker};
 use super::fingerprint::Fingerprint;
 use super::folder::Folder;
-use super::shown::Shown;
+use super::shown::WindowContents;
 use super::state::State;
 use super::tuning::RECENT_MESSAGES;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
@@ -181,14 +181,14 @@ impl Folder {
         if unpacker.raw()? != rest.fingerprint || unpacker.number::<usize>()? != rest.len {
             return Err(RestError::Damaged);
         }
-        let conversation = Conversation::wake(&mut unpacker, |tokens| self.settings.meter.text_in_item(tokens))?;
+        let conversation = ConversationItems::wake(&mut unpacker, |tokens| self.settings.meter.text_in_item(tokens))?;
         if conversation.fingerprint() != rest.fingerprint {
             return Err(RestError::OtherItems);
         }
         self.state.conversation = conversation;
         self.state.knowledge.wake(&mut unpacker)?;
         self.state.ledger.wake(&mut unpacker)?;
-        self.state.shown = Shown::wake(&mut unpacker)?;
+        self.state.shown = WindowContents::wake(&mut unpacker)?;
         self.state.billing = Billing::wake(&mut unpacker)?;
         unpacker.finish()?;
         hear_again(&mut self.state, log);
@@ -217,7 +217,7 @@ fn hear_again(state: &mut State, log: &[(Arc<Item>, u64)]) {
     for moment in first..=now {
         knowledge.begin_message();
         while let Some(at) = recent.next_if(|at| moment_of(*at) == moment) {
-            if conversation.speaker(at) != Speaker::Program {
+            if conversation.speaker(at) != ItemSpeaker::Program {
                 knowledge.talk_again(&log[at].0);
             }
         }

@@ -7,7 +7,7 @@ use super::policy::Policy;
 use super::tuning::Tuning;
 
 /// The settings of a folder.
-pub(super) struct Settings {
+pub(super) struct FoldSettings {
     pub(super) policy: Policy,
     pub(super) tuning: Tuning,
     pub(super) meter: Meter,
@@ -15,7 +15,7 @@ pub(super) struct Settings {
     pub(super) output_tool: Option<Arc<str>>,
 }
 
-impl Settings {
+impl FoldSettings {
     pub(super) fn new(policy: Policy, meter: Meter) -> Self {
         Self { tuning: Tuning::new(policy.budget), policy, meter, output_tool: None }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::conversation::{Conversation, text_of};
+use super::conversation::{ConversationItems, text_of};
 use super::decision::{Piece, ViewPart};
 use contexture_files::model::Line;
 
@@ -33,7 +33,7 @@ impl ShownItem {
 
 /// The items of the window, and which lines of files are in them.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct WindowContents {
     items: Vec<ShownItem>,
     total: u64,
     /// How many items were sent with the last request: the provider has them in its cache.
@@ -43,7 +43,7 @@ pub(super) struct Shown {
     /// How many messages come before it.
     messages_before: u32,
     /// What the items are that the newest fold put before `start`, in order; empty before the first fold.
-    head: Vec<Head>,
+    head: Vec<HeadItem>,
     /// The parts of the view, oldest first.
     parts: Vec<ViewPart>,
     /// Marks of the views that are in the window.
@@ -55,7 +55,7 @@ pub(super) struct Shown {
     pointers: BTreeMap<u32, usize>,
 }
 
-impl Shown {
+impl WindowContents {
     /// The items, in order.
     pub(super) fn items(&self) -> &[ShownItem] {
         &self.items
@@ -87,15 +87,15 @@ impl Shown {
     }
 
     /// What the item at an index of the window is, if the newest fold put it there.
-    pub(super) fn head(&self) -> &[Head] {
+    pub(super) fn head(&self) -> &[HeadItem] {
         &self.head
     }
 
     /// The dialogue that the newest fold shows, in order, with the tokens of each piece.
     pub(super) fn dialogue(&self) -> impl Iterator<Item = (&Piece, u64)> {
         self.head.iter().zip(&self.items).filter_map(|(head, item)| match head {
-            Head::Dialogue(piece) => Some((piece, item.tokens)),
-            Head::Part | Head::Note => None,
+            HeadItem::Dialogue(piece) => Some((piece, item.tokens)),
+            HeadItem::Part | HeadItem::Note => None,
         })
     }
 
@@ -111,7 +111,7 @@ impl Shown {
 
     /// The indices of these items in the window.
     pub(super) fn part_indices(&self) -> impl Iterator<Item = usize> {
-        (0..self.head.len()).filter(|index| self.head[*index] == Head::Part)
+        (0..self.head.len()).filter(|index| self.head[*index] == HeadItem::Part)
     }
 
     /// The mark that the next view gets.
@@ -120,12 +120,12 @@ impl Shown {
     }
 
     /// Returns how an item of the log is shown in its own place.
-    pub(super) fn of_log(&self, at: usize, conversation: &Conversation) -> ShownItem {
+    pub(super) fn of_log(&self, at: usize, conversation: &ConversationItems) -> ShownItem {
         self.shortened.get(&at).cloned().unwrap_or_else(|| logged(at, conversation))
     }
 
     /// Returns how it would be shown after a fold, when what a pointer points to may be gone.
-    pub(super) fn after_fold(&self, at: usize, conversation: &Conversation) -> ShownItem {
+    pub(super) fn after_fold(&self, at: usize, conversation: &ConversationItems) -> ShownItem {
         match self.pointers.values().any(|pointer| *pointer == at) {
             true => logged(at, conversation),
             false => self.of_log(at, conversation),
@@ -158,7 +158,7 @@ impl Shown {
 
     /// Applies a fold: the first `keep` items are kept, then comes `head`, then everything from `start` on, with some
     /// items cut.
-    pub(super) fn fold(&mut self, conversation: &Conversation, fold: Folded) {
+    pub(super) fn fold(&mut self, conversation: &ConversationItems, fold: ShownFold) {
         for at in std::mem::take(&mut self.pointers).into_values() {
             self.shortened.remove(&at);
         }
@@ -179,20 +179,20 @@ impl Shown {
 
     /// What the items before `start` are after a fold. The first texts that it made are the parts of the view that are
     /// new.
-    fn head_after(&self, kept: &[ShownItem], fold: &Folded) -> Vec<Head> {
-        let of_kept = |(index, item)| self.head.get(index).cloned().unwrap_or_else(|| Head::of(item));
-        let mut head: Vec<Head> = kept.iter().enumerate().map(of_kept).collect();
-        let mut new = fold.parts.len().saturating_sub(head.iter().filter(|head| **head == Head::Part).count());
+    fn head_after(&self, kept: &[ShownItem], fold: &ShownFold) -> Vec<HeadItem> {
+        let of_kept = |(index, item)| self.head.get(index).cloned().unwrap_or_else(|| HeadItem::of(item));
+        let mut head: Vec<HeadItem> = kept.iter().enumerate().map(of_kept).collect();
+        let mut new = fold.parts.len().saturating_sub(head.iter().filter(|head| **head == HeadItem::Part).count());
         for (piece, item) in fold.pieces.iter().zip(&fold.head) {
             head.push(match piece {
                 Piece::Made(_) if new > 0 => {
                     new -= 1;
-                    Head::Part
+                    HeadItem::Part
                 }
-                Piece::Made(_) => Head::Note,
+                Piece::Made(_) => HeadItem::Note,
                 // It is no longer pinned, so it is not shown.
-                Piece::Logged(_) | Piece::Shortened(..) if item.position.is_none() => Head::Note,
-                _ => Head::Dialogue(piece.clone()),
+                Piece::Logged(_) | Piece::Shortened(..) if item.position.is_none() => HeadItem::Note,
+                _ => HeadItem::Dialogue(piece.clone()),
             });
         }
         head
@@ -216,15 +216,15 @@ impl Shown {
     }
 
     /// Returns where lines of a file are in the window, according to their marks.
-    pub(super) fn place_of(&self, lines: &[Line]) -> Option<Place> {
+    pub(super) fn place_of(&self, lines: &[Line]) -> Option<LinePlace> {
         let first = lines.first()?;
         let is_in_view = first.shown > 0 && self.marks.contains(&first.shown);
         if is_in_view && lines.iter().all(|line| line.shown == first.shown) {
-            return Some(Place::View);
+            return Some(LinePlace::View);
         }
         let is_in_item = first.seen > self.messages_before && !self.pointers.contains_key(&first.seen);
         let is_same = |line: &Line| line.seen == first.seen && line.edited < line.seen && !line.is_computed;
-        (is_in_item && lines.iter().all(is_same)).then_some(Place::Item(first.seen))
+        (is_in_item && lines.iter().all(is_same)).then_some(LinePlace::Item(first.seen))
     }
 
     /// Whether a view shows a text in one piece.
@@ -236,7 +236,7 @@ impl Shown {
 
 /// What an item is that a fold put into the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum HeadItem {
     /// Something that was said, told or pinned, or records.
     Dialogue(Piece),
     /// A part of the view of files.
@@ -245,20 +245,20 @@ pub(super) enum Head {
     Note,
 }
 
-impl Head {
+impl HeadItem {
     /// The same for an item that was there before the first fold.
     fn of(item: &ShownItem) -> Self {
         match (item.position, text_of(&item.item)) {
-            (Some(at), _) if item.is_logged => Head::Dialogue(Piece::Logged(at)),
-            (Some(at), Some(text)) => Head::Dialogue(Piece::Shortened(at, text.into())),
-            _ => Head::Note,
+            (Some(at), _) if item.is_logged => HeadItem::Dialogue(Piece::Logged(at)),
+            (Some(at), Some(text)) => HeadItem::Dialogue(Piece::Shortened(at, text.into())),
+            _ => HeadItem::Note,
         }
     }
 }
 
 /// Where lines of a file are in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinePlace {
     /// In a view.
     View,
     /// In the item of a moment, in its own place.
@@ -266,7 +266,7 @@ pub(super) enum Place {
 }
 
 /// A fold as it is shown.
-pub(super) struct Folded {
+pub(super) struct ShownFold {
     /// How many items at the start stay as they are.
     pub(super) keep: usize,
     /// What follows them.
@@ -282,7 +282,7 @@ pub(super) struct Folded {
 }
 
 /// A logged item as it is.
-pub(super) fn logged(at: usize, conversation: &Conversation) -> ShownItem {
+pub(super) fn logged(at: usize, conversation: &ConversationItems) -> ShownItem {
     let (item, tokens) = (conversation.item(at).clone(), conversation.item_tokens(at));
     ShownItem { position: Some(at), is_logged: true, item, tokens }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use contexture_core::item::Item;
 
 use super::billing::{Billing, FoldSize};
-use super::conversation::{Conversation, Speaker, text_of, with_text};
+use super::conversation::{ConversationItems, ItemSpeaker, text_of, with_text};
 use super::decision::{BringBack, Fold, FoldDecision, Piece, Records, ShownLines};
 use super::knowledge::Knowledge;
 use super::records::Ledger;
-use super::settings::Settings;
-use super::shown::{Folded, Place, Shown, ShownItem, logged};
+use super::settings::FoldSettings;
+use super::shown::{LinePlace, ShownFold, ShownItem, WindowContents, logged};
 use super::stubs;
 use super::tuning::ROOM_FOR_NAMED_SHARE;
 use contexture_files::model::Who;
@@ -19,10 +19,10 @@ use contexture_files::observation::{Observation, Seen};
 /// Everything that changes during a conversation. It decides nothing: decisions are applied to it.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) conversation: Conversation,
+    pub(super) conversation: ConversationItems,
     pub(super) knowledge: Knowledge,
     pub(super) ledger: Ledger,
-    pub(super) shown: Shown,
+    pub(super) shown: WindowContents,
     pub(super) billing: Billing,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct State {
 const NO_LONGER_HELD: &str = "[A message that is no longer pinned was here.]";
 
 /// An item that was taken in and is not shown yet.
-pub(super) struct Arrived {
+pub(super) struct ArrivedItem {
     /// Its position in the log.
     pub(super) at: usize,
     moment: u32,
@@ -56,7 +56,7 @@ impl State {
     }
 
     /// Takes in an item of the message that was begun last.
-    pub(super) fn take_in(&mut self, settings: &Settings, item: Arc<Item>, tokens: u64) -> Arrived {
+    pub(super) fn take_in(&mut self, settings: &FoldSettings, item: Arc<Item>, tokens: u64) -> ArrivedItem {
         let text_tokens = settings.meter.text_in_item(tokens);
         let at = self.conversation.push(item.clone(), tokens, text_tokens, settings.policy.pins.has_item(&item));
         let moment = self.conversation.now();
@@ -70,14 +70,14 @@ impl State {
             Item::FunctionCallOutput(_) => output = self.look(at, moment),
             Item::Reasoning(_) | Item::Opaque(_) => {}
         }
-        Arrived { at, moment, output }
+        ArrivedItem { at, moment, output }
     }
 
-    fn hear(&mut self, settings: &Settings, at: usize, moment: u32) {
+    fn hear(&mut self, settings: &FoldSettings, at: usize, moment: u32) {
         let who = match self.conversation.speaker(at) {
-            Speaker::User | Speaker::Instructor => Who::User,
-            Speaker::Model => Who::Agent,
-            Speaker::Program | Speaker::Tool => return,
+            ItemSpeaker::User | ItemSpeaker::Instructor => Who::User,
+            ItemSpeaker::Model => Who::Agent,
+            ItemSpeaker::Program | ItemSpeaker::Tool => return,
         };
         let has_room = self.shown.tokens() as f64 <= settings.policy.budget as f64 * ROOM_FOR_NAMED_SHARE;
         self.knowledge.hear(moment, who, &self.conversation.text(at), has_room);
@@ -103,8 +103,8 @@ impl State {
             let known = self.knowledge.model().known(path, block);
             match known.and_then(|lines| self.shown.place_of(lines)) {
                 // Lines between them may have been removed since they were shown, so the marks are not enough.
-                Some(Place::View) => self.shown.has_in_view(&format!("\n{}\n", block.lines.join("\n"))),
-                Some(Place::Item(moment)) => self.showed(moment, &block.lines),
+                Some(LinePlace::View) => self.shown.has_in_view(&format!("\n{}\n", block.lines.join("\n"))),
+                Some(LinePlace::Item(moment)) => self.showed(moment, &block.lines),
                 None => false,
             }
         };
@@ -125,8 +125,8 @@ impl State {
     }
 
     /// Shows an item that was taken in, with another text if that was decided.
-    pub(super) fn show(&mut self, settings: &Settings, arrived: Arrived, text: Option<&Arc<str>>) {
-        let Arrived { at, moment, .. } = arrived;
+    pub(super) fn show(&mut self, settings: &FoldSettings, arrived: ArrivedItem, text: Option<&Arc<str>>) {
+        let ArrivedItem { at, moment, .. } = arrived;
         let shown = match text {
             Some(text) => {
                 if stubs::is_pointer(text) {
@@ -142,7 +142,7 @@ impl State {
 
     /// Returns what replaces an output whose call was folded away before it arrived: providers refuse an output without
     /// its call.
-    fn late_output(&self, settings: &Settings, at: usize, shown: &ShownItem) -> Option<ShownItem> {
+    fn late_output(&self, settings: &FoldSettings, at: usize, shown: &ShownItem) -> Option<ShownItem> {
         let made = self.conversation.call_of(self.conversation.item(at))?;
         if made.at >= self.shown.start() {
             return None;
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// The tokens of a piece.
-    pub(super) fn piece_tokens(&self, settings: &Settings, piece: &Piece) -> u64 {
+    pub(super) fn piece_tokens(&self, settings: &FoldSettings, piece: &Piece) -> u64 {
         match piece {
             Piece::Logged(at) => self.conversation.item_tokens(*at),
             Piece::Shortened(_, text) | Piece::Made(text) | Piece::Records(Records { text, .. }) => {
@@ -162,7 +162,7 @@ impl State {
     }
 
     /// A piece as it is shown.
-    pub(super) fn item_of(&self, settings: &Settings, piece: &Piece) -> ShownItem {
+    pub(super) fn item_of(&self, settings: &FoldSettings, piece: &Piece) -> ShownItem {
         match piece {
             Piece::Logged(at) if !self.conversation.holds(*at) => {
                 // The decision was made when it was pinned.
@@ -185,7 +185,7 @@ impl State {
     }
 
     /// Applies what was decided before a request.
-    pub(super) fn apply(&mut self, settings: &Settings, decision: &FoldDecision) {
+    pub(super) fn apply(&mut self, settings: &FoldSettings, decision: &FoldDecision) {
         match decision {
             FoldDecision::Fold(fold) => self.apply_fold(settings, fold),
             FoldDecision::BringBack(brought) => self.bring_back(settings, brought),
@@ -199,11 +199,11 @@ impl State {
         }
     }
 
-    fn apply_fold(&mut self, settings: &Settings, fold: &Fold) {
+    fn apply_fold(&mut self, settings: &FoldSettings, fold: &Fold) {
         let before = self.shown.tokens();
         let folded = self.shown.start()..fold.start;
         let cut = fold.shortened.iter().map(|(at, text)| Piece::Shortened(*at, text.clone()));
-        let folded_items = Folded {
+        let folded_items = ShownFold {
             keep: fold.keep,
             head: fold.head.iter().map(|piece| self.item_of(settings, piece)).collect(),
             pieces: fold.head.clone(),
@@ -223,7 +223,7 @@ impl State {
         self.billing.note_fold(FoldSize { after: after.min(before), rewritten, dialogue });
     }
 
-    fn bring_back(&mut self, settings: &Settings, brought: &BringBack) {
+    fn bring_back(&mut self, settings: &FoldSettings, brought: &BringBack) {
         self.mark(&brought.shown);
         self.shown.note_brought_back();
         let item = self.item_of(settings, &Piece::Made(brought.text.clone()));
@@ -240,7 +240,7 @@ impl State {
     }
 
     /// Ends a request: what is shown is billed.
-    pub(super) fn end_request(&mut self, settings: &Settings) {
+    pub(super) fn end_request(&mut self, settings: &FoldSettings) {
         self.knowledge.end_request(self.conversation.now());
         let (cached, tokens) = (self.shown.cached_tokens(), self.shown.tokens());
         self.billing.end_request(&settings.policy.prices, cached, tokens, self.conversation.tokens());
@@ -249,7 +249,7 @@ impl State {
 
     /// Roughly estimates the size of the next fold. It is that of the last one, and what was said and done since. The
     /// view of a first one shows nearly everything that is known.
-    pub(super) fn fold_size(&self, settings: &Settings) -> FoldSize {
+    pub(super) fn fold_size(&self, settings: &FoldSettings) -> FoldSize {
         let known = self.knowledge.model().bytes() as u64 / 4;
         let tuning = &settings.tuning;
         let first = known.min(tuning.view_tokens) + tuning.recent_tokens + tuning.changed_tokens;

@@ -164,21 +164,21 @@ pub fn render(model: &FileModel, chunks: &[&Chunk]) -> Rendered {
     files.sort_by_key(|(touched, file, _)| (*touched, *file));
     let mut rendered = Rendered { text: String::new(), claims: Vec::new() };
     for (_, file, list) in files {
-        FileView::new(model, file, &list).write(&mut rendered);
+        FileRuns::new(model, file, &list).write(&mut rendered);
     }
     rendered
 }
 
 /// What is shown of one file.
-struct FileView<'a> {
+struct FileRuns<'a> {
     file: &'a FileState,
     index: usize,
-    runs: Vec<Run<'a>>,
+    runs: Vec<LineRun<'a>>,
     is_whole: bool,
 }
 
 /// A run of consecutive lines.
-struct Run<'a> {
+struct LineRun<'a> {
     lines: &'a [Line],
     /// What is claimed of each of its regions, which together are all of it.
     regions: Vec<(Range<usize>, Claim)>,
@@ -209,7 +209,7 @@ fn joined(mut regions: Vec<(Range<usize>, Grade)>) -> Vec<Range<usize>> {
     regions.into_iter().map(|(region, _)| region).collect()
 }
 
-impl<'a> Run<'a> {
+impl<'a> LineRun<'a> {
     fn new(model: &'a FileModel, file: usize, segment: usize, lines: Range<usize>) -> Self {
         let mut regions = model.claims(file, segment, lines.clone());
         if regions.len() > MAX_REGIONS {
@@ -232,11 +232,11 @@ impl<'a> Run<'a> {
     fn exceptions(&self, most: &Claim) -> String {
         let is_other = |claim: &Claim| claim.grade != most.grade;
         match self.regions.as_slice() {
-            [(_, only)] if is_other(only) => format!(", {}", told(only)),
+            [(_, only)] if is_other(only) => format!(", {}", grade_text(only)),
             [_] => String::new(),
             regions => {
                 let others = regions.iter().filter(|(_, claim)| is_other(claim));
-                others.map(|(region, claim)| format!("; {} {}", self.numbers(region), told(claim))).collect()
+                others.map(|(region, claim)| format!("; {} {}", self.numbers(region), grade_text(claim))).collect()
             }
         }
     }
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl<'a> FileView<'a> {
+impl<'a> FileRuns<'a> {
     fn new(model: &'a FileModel, index: usize, chunks: &[&Chunk]) -> Self {
         let file = &model.files()[index];
         let mut ranges: Vec<(usize, Range<usize>)> = Vec::new();
@@ -264,7 +264,7 @@ impl<'a> FileView<'a> {
         }
         let is_all = matches!(ranges.as_slice(), [(0, lines)] if *lines == (0..file.segments[0].lines.len()));
         let is_whole = is_all && model.claim_whole(index).is_some();
-        let runs = ranges.into_iter().map(|(segment, lines)| Run::new(model, index, segment, lines));
+        let runs = ranges.into_iter().map(|(segment, lines)| LineRun::new(model, index, segment, lines));
         Self { file, index, runs: runs.collect(), is_whole }
     }
 
@@ -298,7 +298,7 @@ impl<'a> FileView<'a> {
             text,
             "## `{}`: {whole}{shown} {noun}, {}{inside}{ends}{changed}",
             one_line(&file.path),
-            told(most)
+            grade_text(most)
         );
         for run in runs {
             let _ = match run.first() {
@@ -334,7 +334,7 @@ fn changed_on_disk(change: &DiskChange) -> String {
 }
 
 /// Describes a grade and what lowered it first.
-fn told(claim: &Claim) -> String {
+fn grade_text(claim: &Claim) -> String {
     match (claim.grade, claim.by.as_slice()) {
         (Grade::Verified, _) => "verified on disk".to_owned(),
         (Grade::Sure, _) => "sure".to_owned(),

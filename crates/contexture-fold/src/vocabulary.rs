@@ -20,14 +20,14 @@ pub(super) fn telling_words(text: &str) -> impl Iterator<Item = &str> {
 /// A fold looks up every word of every known line, so the hash is a fast one. Words chosen to collide would only make
 /// one fold slow, and they would have to come from the user or the model.
 #[derive(Default)]
-pub(super) struct Vocabulary {
+pub(super) struct WordNumbers {
     numbers: HashMap<Box<str>, u32, FixedState>,
     /// By number: the round of [`of_lines`](Self::of_lines) that last met the word.
     met: Vec<u64>,
     rounds: u64,
 }
 
-impl Vocabulary {
+impl WordNumbers {
     /// Returns the number of a word, if it has one.
     pub(super) fn get(&self, word: &str) -> Option<u32> {
         self.numbers.get(word).copied()
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn words_of_lines_stand_once_in_the_order_of_the_text() {
-        let mut vocabulary = Vocabulary::default();
+        let mut vocabulary = WordNumbers::default();
         assert_eq!(vocabulary.number("third"), 0);
         assert_eq!(*vocabulary.of_lines(["first second first", "third second"]), [1, 2, 0]);
         assert_eq!((vocabulary.number("third"), vocabulary.get("fourth")), (0, None));

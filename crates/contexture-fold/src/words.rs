@@ -2,7 +2,7 @@
 
 use super::tuning::{LEAST_WEIGHED_BYTES, WEIGHT_BYTES};
 use super::view::Chunk;
-use super::vocabulary::{Vocabulary, telling_words};
+use super::vocabulary::{WordNumbers, telling_words};
 use contexture_files::model::FileModel;
 
 /// Longest text that counts as talk; longer texts were pasted.
@@ -10,11 +10,11 @@ const MAX_TALK_BYTES: usize = 20_000;
 
 /// The words of one message that count, by their numbers in the vocabulary.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spoken(Vec<u32>);
+pub(super) struct MessageWords(Vec<u32>);
 
-impl Spoken {
+impl MessageWords {
     /// Adds what the user or the agent said.
-    pub(super) fn talk(&mut self, text: &str, vocabulary: &mut Vocabulary) {
+    pub(super) fn talk(&mut self, text: &str, vocabulary: &mut WordNumbers) {
         if text.len() <= MAX_TALK_BYTES {
             self.0.extend(telling_words(text).map(|word| vocabulary.number(word)));
         }
@@ -23,15 +23,15 @@ impl Spoken {
 
 /// Recent words.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RecentWords {
     /// By number in the vocabulary: the place among recent words, counted from 1. It may be shorter than the
     /// vocabulary: words that were added later have no place.
     places: Vec<u32>,
     count: u32,
 }
 
-impl Recent {
-    pub(super) fn of<'a>(spoken: impl IntoIterator<Item = &'a Spoken>) -> Self {
+impl RecentWords {
+    pub(super) fn of<'a>(spoken: impl IntoIterator<Item = &'a MessageWords>) -> Self {
         let mut recent = Self::default();
         for number in spoken.into_iter().flat_map(|spoken| &spoken.0) {
             recent.add(*number as usize);
@@ -54,14 +54,14 @@ impl Recent {
         (*self.places.get(number as usize)? as usize).checked_sub(1)
     }
 
-    fn names(&self, path: &str, vocabulary: &Vocabulary) -> bool {
+    fn names(&self, path: &str, vocabulary: &WordNumbers) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let number = vocabulary.get(name.split('.').next().unwrap_or(name));
         number.and_then(|number| self.place(number)).is_some()
     }
 
     /// Adds to each chunk what its words have in common with recent ones. A word counts more the fewer chunks have it.
-    pub(super) fn weigh(&self, model: &FileModel, vocabulary: &Vocabulary, chunks: &mut [Chunk]) {
+    pub(super) fn weigh(&self, model: &FileModel, vocabulary: &WordNumbers, chunks: &mut [Chunk]) {
         // For each word, how many chunks have it.
         let mut spread = vec![0_u32; self.count as usize];
         let places = |chunk: &Chunk| -> Vec<usize> {

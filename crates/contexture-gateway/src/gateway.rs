@@ -22,8 +22,8 @@ use crate::account::spending::Spending;
 use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
 use crate::options::Options;
-use crate::send::client::Client;
-use crate::shared::{Diagnosing, Shared};
+use crate::send::client::ProviderClient;
+use crate::shared::{Diagnosing, SharedState};
 use crate::start_error::StartError;
 use crate::watch::StartedGateway;
 use crate::write::{RunningGateway, Store, StoreError, open_limited_store};
@@ -34,7 +34,7 @@ const STOPPING: Duration = Duration::from_secs(2);
 /// A running gateway.
 pub struct Gateway {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     stop: Option<watch::Sender<()>>,
     serving: JoinHandle<io::Result<()>>,
     notes: Vec<String>,
@@ -75,12 +75,12 @@ impl Gateway {
             let (id, host) = (id.clone(), contexture::host::machine());
             let _ = store.note_gateway(&RunningGateway { id, address, token, pid, host });
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
             harm: HarmWatch::new(options.holdout > 0.0, store.clone()),
             spending: Arc::new(Spending::new(options.cap, id.clone(), store.clone())),
             session: Session::new(id, store.clone()),
-            client: Client::new(&options.extra_roots)?,
+            client: ProviderClient::new(&options.extra_roots)?,
             access,
             refused: AtomicU64::new(0),
             readiness: Readiness::default(),

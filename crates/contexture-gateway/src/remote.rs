@@ -22,13 +22,13 @@ pub struct GatewayStatus {
 
 /// The status of a gateway, by its address and its token; `None` if it does not run.
 pub async fn status_of(address: &str, token: &str) -> Option<GatewayStatus> {
-    asked(client()?.get(format!("http://{address}/contexture/status")), token).await
+    fetch_status(client()?.get(format!("http://{address}/contexture/status")), token).await
 }
 
 /// Pauses a gateway, or lets it go on; `None` if it does not run, or is of a version that cannot be paused.
 pub async fn set_paused(address: &str, token: &str, is_paused: bool) -> Option<GatewayStatus> {
     let route = if is_paused { "pause" } else { "resume" };
-    asked(client()?.post(format!("http://{address}/contexture/{route}")), token).await
+    fetch_status(client()?.post(format!("http://{address}/contexture/{route}")), token).await
 }
 
 fn client() -> Option<reqwest::Client> {
@@ -36,7 +36,7 @@ fn client() -> Option<reqwest::Client> {
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().ok()
 }
 
-async fn asked(request: reqwest::RequestBuilder, token: &str) -> Option<GatewayStatus> {
+async fn fetch_status(request: reqwest::RequestBuilder, token: &str) -> Option<GatewayStatus> {
     let answer = request.bearer_auth(token).send().await.ok()?.error_for_status().ok()?;
     let mut status: Value = serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
     let is_paused = status.as_object_mut()?.remove(PAUSED).is_some_and(|value| value == true);

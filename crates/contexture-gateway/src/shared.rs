@@ -12,11 +12,11 @@ use crate::account::session::Session;
 use crate::account::spending::Spending;
 use crate::decide::decider::Decider;
 use crate::options::Options;
-use crate::send::client::Client;
+use crate::send::client::ProviderClient;
 use crate::write::Store;
 
 /// State that all requests share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
@@ -31,14 +31,14 @@ pub(crate) struct Shared {
     /// Whether its store can be read.
     pub(crate) readiness: Readiness,
     pub(crate) store: Option<Arc<dyn Store>>,
-    pub(crate) client: Client,
+    pub(crate) client: ProviderClient,
     pub(crate) address: SocketAddr,
     pub(crate) diagnosing: Diagnosing,
     /// Taken by requests with large bodies while they are looked at.
     pub(crate) large: tokio::sync::Semaphore,
 }
 
-impl Shared {
+impl SharedState {
     /// The receipt of all requests so far, with what is used of the cap.
     pub(crate) fn receipt(&self) -> Receipt {
         let mut receipt = self.session.receipt();

@@ -194,7 +194,7 @@ impl AnswerCopy {
 
 /// A request that watchers have heard of, and hear of again when it ends.
 #[derive(Clone)]
-pub(crate) struct Watched {
+pub(crate) struct RequestWatch {
     number: u64,
     format: Format,
     access: Arc<Access>,
@@ -202,7 +202,7 @@ pub(crate) struct Watched {
     telling: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
 }
 
-impl Watched {
+impl RequestWatch {
     /// Tells watchers of a request that is about to be sent, if there are any. Nothing waits for it.
     pub(crate) fn begin(
         watchers: &[Arc<dyn Watcher>],

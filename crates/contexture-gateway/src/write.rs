@@ -23,9 +23,9 @@ use contexture::store::Place;
 
 pub use error::StoreError;
 pub use file::{CheckedFile, RowCheck, check_database, check_store_file, copy_database, copy_store_file};
-pub use saving::{RecordPlace, Saving, Written};
+pub use saving::{PendingWrite, RecordPlace, Saving};
 pub use sqlite::put_aside;
-use sqlite::{Damaged, SqliteStore};
+use sqlite::{DamagePolicy, GatewayFileStore};
 pub use store::{RunningGateway, ShownText, Store};
 
 /// Largest store, unless another limit is set.
@@ -36,7 +36,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.
 pub fn open_store(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
-    open_at(place, MOST_BYTES, Damaged::Fail)
+    open_at(place, MOST_BYTES, DamagePolicy::Fail)
 }
 
 /// Opens a store for a gateway, which forgets the least recently used conversations when it has more than so many bytes.
@@ -45,12 +45,12 @@ pub fn open_store(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.
 pub fn open_limited_store(place: &Path, most_bytes: u64) -> Result<Arc<dyn Store>, StoreError> {
-    open_at(place, most_bytes, Damaged::PutAside)
+    open_at(place, most_bytes, DamagePolicy::PutAside)
 }
 
-fn open_at(place: &Path, most_bytes: u64, damaged: Damaged) -> Result<Arc<dyn Store>, StoreError> {
+fn open_at(place: &Path, most_bytes: u64, damaged: DamagePolicy) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match Place::new(place) {
-        Place::File(path) => Arc::new(SqliteStore::open(&path, most_bytes, damaged)?),
+        Place::File(path) => Arc::new(GatewayFileStore::open(&path, most_bytes, damaged)?),
         #[cfg(feature = "postgres")]
         Place::Postgres(url) => Arc::new(shared::SharedStore::open(&url, most_bytes)?),
         #[cfg(not(feature = "postgres"))]
@@ -60,7 +60,7 @@ fn open_at(place: &Path, most_bytes: u64, damaged: Damaged) -> Result<Arc<dyn St
 
 /// Whether a file is a store of the gateway. The file is not changed.
 pub fn is_store(path: &Path) -> bool {
-    SqliteStore::is_at(path)
+    GatewayFileStore::is_at(path)
 }
 
 #[cfg(all(test, unix, feature = "postgres"))]

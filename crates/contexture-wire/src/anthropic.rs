@@ -12,18 +12,18 @@ use super::unit::Unit;
 pub(super) const MARK: &str = "cache_control";
 
 /// The blocks of a content; a text is one.
-pub(super) enum Blocks<'a> {
+pub(super) enum ContentBlocks<'a> {
     /// One text.
     Text(String),
     /// A list.
     List(Vec<&'a RawValue>),
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> ContentBlocks<'a> {
     pub(super) fn of(content: &'a RawValue) -> Result<Self, WireError> {
         match content.get().as_bytes().first() {
-            Some(b'"') => Ok(Blocks::Text(serde_json::from_str(content.get())?)),
-            _ => Ok(Blocks::List(serde_json::from_str(content.get())?)),
+            Some(b'"') => Ok(ContentBlocks::Text(serde_json::from_str(content.get())?)),
+            _ => Ok(ContentBlocks::List(serde_json::from_str(content.get())?)),
         }
     }
 }
@@ -32,18 +32,18 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
     let fields = Fields::parse(json)?;
     let content = fields.get("content").ok_or(WireError::NoList("content"))?;
     let role = fields.text("role").unwrap_or_default();
-    let blocks = Blocks::of(content)?;
+    let blocks = ContentBlocks::of(content)?;
     match (&*role, blocks) {
-        ("assistant", Blocks::Text(text)) => Ok(vec![Unit::joined(Item::assistant(text))]),
-        ("assistant", Blocks::List(blocks)) => {
+        ("assistant", ContentBlocks::Text(text)) => Ok(vec![Unit::joined(Item::assistant(text))]),
+        ("assistant", ContentBlocks::List(blocks)) => {
             blocks.iter().map(|block| Ok(Unit::joined(made_block(block.get())?))).collect()
         }
-        ("user", Blocks::Text(text)) => Ok(vec![Unit::alone(Item::user(text))]),
-        ("user", Blocks::List(blocks)) => {
+        ("user", ContentBlocks::Text(text)) => Ok(vec![Unit::alone(Item::user(text))]),
+        ("user", ContentBlocks::List(blocks)) => {
             blocks.iter().map(|block| Ok(Unit::alone(said_block(block.get(), Role::User)?))).collect()
         }
-        ("system", Blocks::Text(text)) => Ok(vec![Unit::joined(Item::message(Role::System, text))]),
-        ("system", Blocks::List(blocks)) => {
+        ("system", ContentBlocks::Text(text)) => Ok(vec![Unit::joined(Item::message(Role::System, text))]),
+        ("system", ContentBlocks::List(blocks)) => {
             blocks.iter().map(|block| Ok(Unit::joined(said_block(block.get(), Role::System)?))).collect()
         }
         (role, _) => Err(WireError::UnknownKind(role.to_owned())),
@@ -108,9 +108,9 @@ fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
 
 /// The text of a content, and its blocks that are no texts.
 pub(super) fn text_and_others(content: &RawValue) -> Result<(String, Vec<&RawValue>), WireError> {
-    let blocks = match Blocks::of(content)? {
-        Blocks::Text(text) => return Ok((text, Vec::new())),
-        Blocks::List(blocks) => blocks,
+    let blocks = match ContentBlocks::of(content)? {
+        ContentBlocks::Text(text) => return Ok((text, Vec::new())),
+        ContentBlocks::List(blocks) => blocks,
     };
     let (mut text, mut others) = (None::<String>, Vec::new());
     for block in blocks {

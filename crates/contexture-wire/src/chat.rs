@@ -4,7 +4,7 @@ use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Message, 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::anthropic::{Blocks, content_with, text_and_others};
+use super::anthropic::{ContentBlocks, content_with, text_and_others};
 use super::error::WireError;
 use super::fields::Fields;
 use super::unit::Unit;
@@ -47,9 +47,9 @@ fn said(fields: &Fields<'_>, role: Role) -> Result<Message, WireError> {
 
 fn parts(fields: &Fields<'_>) -> Result<Vec<Content>, WireError> {
     let Some(raw) = fields.get("content").filter(|raw| raw.get() != "null") else { return Ok(Vec::new()) };
-    match Blocks::of(raw)? {
-        Blocks::Text(text) => Ok(vec![Content::Text { text }]),
-        Blocks::List(blocks) => blocks.into_iter().map(|block| part(block.get())).collect(),
+    match ContentBlocks::of(raw)? {
+        ContentBlocks::Text(text) => Ok(vec![Content::Text { text }]),
+        ContentBlocks::List(blocks) => blocks.into_iter().map(|block| part(block.get())).collect(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::anthropic::Blocks;
+use super::anthropic::ContentBlocks;
 use super::error::WireError;
 use super::fields::Fields;
 use super::format::Format;
@@ -156,7 +156,7 @@ fn has_compaction(message: &str) -> bool {
     let blocks = || -> Result<bool, WireError> {
         let fields = Fields::parse(message)?;
         let content = fields.get("content").ok_or(WireError::NoList("content"))?;
-        let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(false) };
+        let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(false) };
         let is_it = |block: &&RawValue| {
             Fields::parse(block.get()).is_ok_and(|fields| fields.text("type").is_some_and(|kind| kind == COMPACTION))
         };

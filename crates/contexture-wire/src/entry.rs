@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 /// A message as it is sent.
-pub(super) struct Entry<'a> {
+pub(super) struct OutgoingMessage<'a> {
     /// Its JSON.
     pub(super) json: Cow<'a, str>,
     /// The message of the request that it is, whole or in part.
     pub(super) from: Option<usize>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> OutgoingMessage<'a> {
     /// A message that is new.
     pub(super) fn made(json: String) -> Self {
         Self { json: Cow::Owned(json), from: None }

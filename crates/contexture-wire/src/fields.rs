@@ -108,14 +108,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 }
 
 /// The fields of an object of which one is a list, read in one pass: requests are large.
-pub(super) struct Listed<'a> {
+pub(super) struct FieldsWithLists<'a> {
     /// All fields but the list.
     pub(super) fields: Fields<'a>,
     /// The elements of the list, for each time that the field is there; `None` where it is no list.
     pub(super) lists: Vec<Option<Vec<&'a RawValue>>>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> FieldsWithLists<'a> {
     /// Reads an object with a list under a name.
     pub(super) fn parse(json: &'a str, list: &'static str) -> Result<Self, WireError> {
         let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -129,7 +129,7 @@ impl<'a> Listed<'a> {
 struct ListedIn(&'static str);
 
 impl<'de> DeserializeSeed<'de> for ListedIn {
-    type Value = Listed<'de>;
+    type Value = FieldsWithLists<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -137,14 +137,14 @@ impl<'de> DeserializeSeed<'de> for ListedIn {
 }
 
 impl<'de> Visitor<'de> for ListedIn {
-    type Value = Listed<'de>;
+    type Value = FieldsWithLists<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut listed = Listed { fields: Fields::default(), lists: Vec::new() };
+        let mut listed = FieldsWithLists { fields: Fields::default(), lists: Vec::new() };
         while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
             match !self.0.is_empty() && name == self.0 {
                 true => listed.lists.push(map.next_value::<MaybeList<'de>>()?.0),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::anthropic::{Blocks, MARK};
+use super::anthropic::{ContentBlocks, MARK};
 use super::error::WireError;
 use super::fields::Fields;
 use super::plan::{Plan, Segment};
@@ -60,7 +60,7 @@ pub(super) fn last<'a>(messages: &[&'a RawValue], plan: &Plan) -> Result<Option<
     let is_behind = matches!(plan.segments(), [.., Segment::Made(_)]) && plan.covered() == messages.len();
     let Some(message) = messages.last().filter(|raw| is_behind && has_mark(raw.get())) else { return Ok(None) };
     let Some(content) = Fields::parse(message.get())?.get("content") else { return Ok(None) };
-    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(None) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(None) };
     let Some((unit, mark)) = marks_of(message.get())?.pop() else { return Ok(None) };
     let is_sent = unit + 1 == blocks.len() && sends(plan, messages.len() - 1, unit);
     Ok(is_sent.then_some(mark))
@@ -146,7 +146,7 @@ fn sends(plan: &Plan, message: usize, unit: usize) -> bool {
 /// The marks of a message, each with the part that carries it.
 fn marks_of(json: &str) -> Result<Vec<(usize, &str)>, WireError> {
     let Some(content) = Fields::parse(json)?.get("content") else { return Ok(Vec::new()) };
-    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(Vec::new()) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(Vec::new()) };
     let mut marks = Vec::new();
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| has_mark(block.get())) {
         if let Some(mark) = Fields::parse(block.get())?.get(MARK).filter(|mark| mark.get() != "null") {

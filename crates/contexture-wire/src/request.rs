@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::anthropic::MARK;
 use super::error::WireError;
-use super::fields::{Fields, Listed};
+use super::fields::{Fields, FieldsWithLists};
 use super::format::Format;
 use super::gemini::either;
 use super::marks::CacheMarks;
@@ -36,14 +36,14 @@ impl<'a> Request<'a> {
     /// It is not JSON, or has no list of messages.
     pub fn parse(format: Format, body: &'a str) -> Result<Self, WireError> {
         let name = format.list();
-        let Listed { mut fields, mut lists } = Listed::parse(body, name)?;
+        let FieldsWithLists { mut fields, mut lists } = FieldsWithLists::parse(body, name)?;
         let mut addressed = None;
         if format == Format::Gemini
             && lists.is_empty()
             && let Some(inner) = WRAPPED.iter().find_map(|name| either(&fields, name))
         {
             addressed = fields.text("model");
-            Listed { fields, lists } = Listed::parse(inner.get(), name)?;
+            FieldsWithLists { fields, lists } = FieldsWithLists::parse(inner.get(), name)?;
         }
         if lists.len() > 1 {
             return Err(WireError::Twice(name));

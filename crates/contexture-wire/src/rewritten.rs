@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::entry::Entry;
+use super::entry::OutgoingMessage;
 use super::error::WireError;
 use super::format::Format;
 use super::marks;
@@ -42,7 +42,7 @@ pub(super) fn list(came: &Came<'_, '_>, plan: &Plan) -> Result<String, WireError
     Ok(list)
 }
 
-fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireError> {
+fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<OutgoingMessage<'a>>, WireError> {
     let Came { format, messages, marks: count, automatic } = *came;
     let (mut moved, last) = match format {
         Format::Messages => (marks::moved(messages, plan)?, marks::last(messages, plan)?),
@@ -62,24 +62,24 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<Entry<'a>>, WireE
             Segment::Keep(kept) => {
                 let range = kept.start..kept.end.min(unmarked);
                 let raws = messages.get(range.clone()).ok_or(WireError::OtherRequest)?;
-                entries.extend(range.zip(raws).map(|(at, raw)| Entry::kept(at, raw)));
+                entries.extend(range.zip(raws).map(|(at, raw)| OutgoingMessage::kept(at, raw)));
                 if kept.end > unmarked {
                     let json = write::without_last_mark(messages[unmarked].get())?;
-                    entries.push(Entry { from: Some(unmarked), ..Entry::made(json) });
+                    entries.push(OutgoingMessage { from: Some(unmarked), ..OutgoingMessage::made(json) });
                 }
             }
-            Segment::Made(text) => entries.push(Entry::made(write::made(format, text, mark))),
-            Segment::Told(text) => entries.push(Entry::made(write::told(format, text, mark))),
+            Segment::Made(text) => entries.push(OutgoingMessage::made(write::made(format, text, mark))),
+            Segment::Told(text) => entries.push(OutgoingMessage::made(write::model_message(format, text, mark))),
             Segment::Part { message, units } => {
                 let raw = messages.get(*message).ok_or(WireError::OtherRequest)?;
                 let part = write::part(format, raw.get(), units)?;
                 let part = if *message == unmarked { write::without_last_mark(&part)? } else { part };
-                entries.push(Entry { from: Some(*message), ..Entry::made(part) });
+                entries.push(OutgoingMessage { from: Some(*message), ..OutgoingMessage::made(part) });
             }
         }
     }
     let rest = messages.iter().enumerate().skip(plan.covered());
-    entries.extend(rest.map(|(at, raw)| Entry::kept(at, raw)));
+    entries.extend(rest.map(|(at, raw)| OutgoingMessage::kept(at, raw)));
     for entry in entries.iter_mut().filter(|entry| given_up.is_some() && entry.from == given_up) {
         entry.json = Cow::Owned(write::without_marks(&entry.json)?);
     }

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::anthropic::{Blocks, MARK};
-use super::entry::Entry;
+use super::anthropic::{ContentBlocks, MARK};
+use super::entry::OutgoingMessage;
 use super::error::WireError;
 use super::fields::{Fields, quoted, text_of};
 use super::read::REMINDER;
@@ -28,14 +28,17 @@ pub(super) const TOOL_CHANGES: [&str; 2] = ["tool_addition", "tool_removal"];
 const NO_PLACE: &str = "a change of tools that is not in a system message";
 
 /// Entries for these messages, of which all system messages are where the provider accepts them.
-pub(super) fn placed<'a>(entries: Vec<Entry<'a>>, messages: &[&RawValue]) -> Result<Vec<Entry<'a>>, WireError> {
+pub(super) fn placed<'a>(
+    entries: Vec<OutgoingMessage<'a>>,
+    messages: &[&RawValue],
+) -> Result<Vec<OutgoingMessage<'a>>, WireError> {
     let is_system: Vec<bool> = entries.iter().map(|entry| has_role(&entry.json, ROLE)).collect();
     let mut waiting = Waiting::missing(&entries, messages)?;
     if !is_system.contains(&true) && waiting.is_empty() {
         return Ok(entries);
     }
     let later = firsts_after(&entries);
-    let mut placed: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
+    let mut placed: Vec<OutgoingMessage<'_>> = Vec::with_capacity(entries.len());
     let mut entries = entries.into_iter().enumerate().peekable();
     while let Some((mut at, entry)) = entries.next() {
         if !is_system[at] {
@@ -57,13 +60,13 @@ pub(super) fn placed<'a>(entries: Vec<Entry<'a>>, messages: &[&RawValue]) -> Res
         let joined = joined(&run)?;
         if is_allowed(placed.last(), next) {
             let json = with_blocks_before(&joined, waiting.take(from.unwrap_or(usize::MAX)))?;
-            placed.push(Entry { json: Cow::Owned(json), from });
+            placed.push(OutgoingMessage { json: Cow::Owned(json), from });
             continue;
         }
         let (changes, others) = blocks(&joined)?.into_iter().partition::<Vec<_>, _>(|block| changes_tools(block));
         waiting.add(from.unwrap_or(0), changes);
         if !others.is_empty() {
-            placed.push(Entry { json: Cow::Owned(as_reminder(&joined, &others)?), from });
+            placed.push(OutgoingMessage { json: Cow::Owned(as_reminder(&joined, &others)?), from });
         }
         waiting.place(&mut placed, next, later[at]);
     }
@@ -71,7 +74,7 @@ pub(super) fn placed<'a>(entries: Vec<Entry<'a>>, messages: &[&RawValue]) -> Res
 }
 
 /// For each entry, the first message of the request of which something comes after it.
-fn firsts_after(entries: &[Entry<'_>]) -> Vec<usize> {
+fn firsts_after(entries: &[OutgoingMessage<'_>]) -> Vec<usize> {
     let mut first = usize::MAX;
     let mut firsts: Vec<usize> = entries
         .iter()
@@ -92,7 +95,7 @@ struct Waiting(Vec<(usize, String)>);
 
 impl Waiting {
     /// Those of messages of which nothing, or not these blocks, is sent.
-    fn missing(entries: &[Entry<'_>], messages: &[&RawValue]) -> Result<Self, WireError> {
+    fn missing(entries: &[OutgoingMessage<'_>], messages: &[&RawValue]) -> Result<Self, WireError> {
         let may_change = |message: &RawValue| {
             let has = |kind: &&str| memmem::find(message.get().as_bytes(), kind.as_bytes()).is_some();
             TOOL_CHANGES.iter().any(has) && has_role(message.get(), ROLE)
@@ -125,16 +128,16 @@ impl Waiting {
     }
 
     /// Sends those of messages before this one, if there is a place for them.
-    fn place(&mut self, placed: &mut Vec<Entry<'_>>, next: Option<&Entry<'_>>, before: usize) {
+    fn place(&mut self, placed: &mut Vec<OutgoingMessage<'_>>, next: Option<&OutgoingMessage<'_>>, before: usize) {
         let is_one_due = self.0.first().is_some_and(|(message, _)| *message < before);
         if is_one_due && is_allowed(placed.last(), next) {
-            placed.push(Entry::made(system_message(&self.take(before))));
+            placed.push(OutgoingMessage::made(system_message(&self.take(before))));
         }
     }
 }
 
 /// Whether the provider accepts a system message between two others.
-fn is_allowed(before: Option<&Entry<'_>>, next: Option<&Entry<'_>>) -> bool {
+fn is_allowed(before: Option<&OutgoingMessage<'_>>, next: Option<&OutgoingMessage<'_>>) -> bool {
     before.is_some_and(|before| has_role(&before.json, "user"))
         && next.is_none_or(|next| has_role(&next.json, "assistant"))
 }
@@ -170,7 +173,12 @@ fn has_role(json: &str, role: &str) -> bool {
 }
 
 /// Whether a message is between the messages between which it came.
-fn is_between_its_own(before: Option<&Entry<'_>>, run: &[Entry<'_>], next: Option<&Entry<'_>>, of: usize) -> bool {
+fn is_between_its_own(
+    before: Option<&OutgoingMessage<'_>>,
+    run: &[OutgoingMessage<'_>],
+    next: Option<&OutgoingMessage<'_>>,
+    of: usize,
+) -> bool {
     let ([first, ..], [.., last]) = (run, run) else { return true };
     let (Some(from), Some(to)) = (first.from, last.from) else { return false };
     let follows = match before {
@@ -185,7 +193,7 @@ fn is_between_its_own(before: Option<&Entry<'_>>, run: &[Entry<'_>], next: Optio
 }
 
 /// Messages in a row as one.
-fn joined(run: &[Entry<'_>]) -> Result<String, WireError> {
+fn joined(run: &[OutgoingMessage<'_>]) -> Result<String, WireError> {
     if let [alone] = run {
         return Ok(alone.json.to_string());
     }
@@ -206,9 +214,9 @@ fn joined(run: &[Entry<'_>]) -> Result<String, WireError> {
 fn blocks(json: &str) -> Result<Vec<String>, WireError> {
     let fields = Fields::parse(json)?;
     let content: &RawValue = fields.get("content").ok_or(WireError::NoList("content"))?;
-    Ok(match Blocks::of(content)? {
-        Blocks::Text(text) => vec![format!("{{\"type\":\"text\",\"text\":{}}}", quoted(&text))],
-        Blocks::List(blocks) => blocks.iter().map(|block| block.get().to_owned()).collect(),
+    Ok(match ContentBlocks::of(content)? {
+        ContentBlocks::Text(text) => vec![format!("{{\"type\":\"text\",\"text\":{}}}", quoted(&text))],
+        ContentBlocks::List(blocks) => blocks.iter().map(|block| block.get().to_owned()).collect(),
     })
 }
 

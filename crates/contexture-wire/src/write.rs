@@ -1,6 +1,6 @@
 //! Messages as they are sent.
 
-use super::anthropic::{self, Blocks, MARK};
+use super::anthropic::{self, ContentBlocks, MARK};
 use super::error::WireError;
 use super::fields::{Fields, quoted};
 use super::format::Format;
@@ -24,7 +24,7 @@ pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
 }
 
 /// A text of the model as a message of its own. It has no id, since providers expect what belongs to an id with it.
-pub(super) fn told(format: Format, text: &str, mark: Option<&str>) -> String {
+pub(super) fn model_message(format: Format, text: &str, mark: Option<&str>) -> String {
     let text = quoted(text);
     let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
     match format {
@@ -55,9 +55,9 @@ pub(super) fn part(format: Format, message: &str, units: &[ShownUnit]) -> Result
 fn blocks(message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
     let fields = Fields::parse(message)?;
     let content = fields.get("content").ok_or(WireError::NoList("content"))?;
-    let blocks = match Blocks::of(content)? {
-        Blocks::List(blocks) => blocks,
-        Blocks::Text(_) => {
+    let blocks = match ContentBlocks::of(content)? {
+        ContentBlocks::List(blocks) => blocks,
+        ContentBlocks::Text(_) => {
             let [ShownUnit { unit: 0, text: Some(text) }] = units else { return Err(WireError::OtherRequest) };
             return Ok(fields.with("content", &quoted(text)));
         }
@@ -81,7 +81,7 @@ fn blocks(message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
 pub(super) fn without_marks(message: &str) -> Result<String, WireError> {
     let fields = Fields::parse(message)?;
     let content = fields.get("content").ok_or(WireError::NoList("content"))?;
-    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(message.to_owned()) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(message.to_owned()) };
     let plain: Result<Vec<String>, WireError> =
         blocks.iter().map(|block| Ok(Fields::parse(block.get())?.without(MARK))).collect();
     Ok(fields.with("content", &format!("[{}]", plain?.join(","))))
@@ -91,7 +91,7 @@ pub(super) fn without_marks(message: &str) -> Result<String, WireError> {
 pub(super) fn without_last_mark(message: &str) -> Result<String, WireError> {
     let fields = Fields::parse(message)?;
     let content = fields.get("content").ok_or(WireError::NoList("content"))?;
-    let Blocks::List(blocks) = Blocks::of(content)? else { return Ok(message.to_owned()) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(message.to_owned()) };
     let Some((last, others)) = blocks.split_last() else { return Ok(message.to_owned()) };
     let mut list = String::from("[");
     for other in others {

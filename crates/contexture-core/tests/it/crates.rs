@@ -66,6 +66,11 @@ pub(crate) fn library_crates() -> impl Iterator<Item = &'static str> {
     CRATES.into_iter().map(|(name, _)| name)
 }
 
+/// The crates of the workspace, with that of benchmarks.
+pub(crate) fn all_crates() -> impl Iterator<Item = &'static str> {
+    library_crates().chain([BENCH])
+}
+
 /// The source files beneath a directory, by their path within it, without tests.
 fn sources(directory: &Path, within: &str, found: &mut BTreeMap<String, String>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -118,7 +123,7 @@ fn crates_use_only_crates_below_them() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned())
         .collect();
-    let known: BTreeSet<String> = CRATES.iter().map(|(name, _)| (*name).to_owned()).chain([BENCH.to_owned()]).collect();
+    let known: BTreeSet<String> = all_crates().map(str::to_owned).collect();
     assert_eq!(there, known, "every crate has its place");
 }
 
@@ -155,7 +160,7 @@ fn map() -> String {
         "# Map\n\nEvery source file with the sentence on its top. This page is made from these sentences; a test says \
          how.\n",
     );
-    for name in CRATES.map(|(name, _)| name).into_iter().chain([BENCH]) {
+    for name in all_crates() {
         let files = sources_of(name);
         let root = files.get("lib.rs").expect("a crate has a root");
         let _ = write!(page, "\n## `{name}`\n\n{}\n\n| file | subject |\n| --- | --- |\n", subject("lib.rs", root));

@@ -1,6 +1,6 @@
 //! Commands that remove, copy, move and link files.
 
-use super::{Effects, any_link, everything, makes_links, operands, operands_of, reach, reach_all, told};
+use super::{Effects, any_link, command_label, everything, makes_links, operands, operands_of, reach, reach_all};
 use crate::observation::Observation;
 use crate::path::{Directory, join, last_part};
 use crate::shell::{Simple, Word};
@@ -22,7 +22,7 @@ fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
 
 /// What `rm` does.
 pub(super) fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
         let one = |path| Some(Observation::Delete { path: directory.place(path).filter(|_| !leads_back(path))? });
         operands.into_iter().map(one).collect()
@@ -48,7 +48,7 @@ pub(super) enum Way {
 
 /// What `cp` and `mv` do.
 pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     let one = |from: &str, to: &str| {
         let (from, to) = (directory.place(from)?, directory.place(to)?);
         Some(match way {
@@ -108,7 +108,7 @@ fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
 
 /// What `ln` does: from then on two names may refer to one file.
 pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     let is_plain = command.arguments().iter().all(|word| {
         word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
     });

@@ -1,6 +1,6 @@
 //! What a command does to files, put together from its parts.
 
-use super::{everything, told};
+use super::{command_label, everything};
 use crate::observation::Observation;
 use crate::shell::Simple;
 
@@ -28,7 +28,10 @@ impl Effects {
 
     pub(crate) fn all(command: &Simple) -> Self {
         let links = command.words.iter().filter_map(|word| may_link(&word.text)).chain(copies_as_links(command));
-        Self { doubts: [everything(told(command))].into_iter().chain(links.take(1)).collect(), ..Self::default() }
+        Self {
+            doubts: [everything(command_label(command))].into_iter().chain(links.take(1)).collect(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn changes(changes: Vec<Observation>) -> Self {

@@ -1,6 +1,6 @@
 //! Programs that reformat files, and the files that they may change.
 
-use super::table::{self, Action, Does, Formatting};
+use super::table::{self, Action, ActionEffect, Formatting};
 use crate::path::last_part;
 
 /// Parts of options that may name more files.
@@ -8,7 +8,7 @@ const NAMING: [&str; 4] = ["file", "out", "dir", "path"];
 
 /// The files that a formatter may change.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reach<'a> {
+pub(super) enum FormatterReach<'a> {
     /// All files with these extensions; all files if there are none.
     Kinds(&'static [&'static str]),
     /// These files, and what is in these directories, each with the extensions that it is limited to.
@@ -22,7 +22,7 @@ pub(super) struct Formatted<'a> {
     /// Whether what it changes is near to what it dislikes.
     pub(super) is_local: bool,
     /// The files that it may change.
-    pub(super) reach: Reach<'a>,
+    pub(super) reach: FormatterReach<'a>,
 }
 
 /// Whether a command is a formatter that writes.
@@ -31,9 +31,9 @@ pub(super) fn writes(words: &[&str]) -> bool {
 }
 
 fn formatting(words: &[&str]) -> Option<(&'static Action, Formatting)> {
-    let action = table::action(words, |action| matches!(action.does, Does::Formats(_)))?;
+    let action = table::action(words, |action| matches!(action.does, ActionEffect::Formats(_)))?;
     match action.does {
-        Does::Formats(formatting) => Some((action, formatting)),
+        ActionEffect::Formats(formatting) => Some((action, formatting)),
         _ => None,
     }
 }
@@ -66,9 +66,9 @@ pub(super) fn formatted<'a>(words: &[&'a str]) -> Option<Formatted<'a>> {
         // What is no program of the language is left as it is.
         let is_text = |word: &str| formatting.extensions == ["go"] && word.ends_with(".md");
         let limits = |word: &str| if is_directory(word) || is_text(word) { formatting.extensions } else { &[] };
-        return of(Reach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
+        return of(FormatterReach::Named(named.into_iter().map(|word| (word, limits(word))).collect()));
     }
-    of(Reach::Kinds(formatting.extensions))
+    of(FormatterReach::Kinds(formatting.extensions))
 }
 
 #[cfg(test)]
@@ -78,18 +78,19 @@ mod tests {
     #[test]
     fn a_formatter_reaches_what_it_is_told_to() {
         let of = |line: &'static str| Some(formatted(&line.split(' ').collect::<Vec<_>>())?.reach);
-        let named = |names: &[&'static str]| Some(Reach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
+        let named =
+            |names: &[&'static str]| Some(FormatterReach::Named(names.iter().map(|name| (*name, &[][..])).collect()));
         assert_eq!(of("gofmt -w a.go b.go"), named(&["a.go", "b.go"]));
         assert_eq!(of("prettier --write src"), named(&["src"]));
         assert_eq!(of("eslint --fix --ext .ts src"), named(&[".ts", "src"]));
-        assert_eq!(of("gofmt -w ."), Some(Reach::Named(vec![(".", &["go"])])));
-        assert_eq!(of("gofmt -w a.md"), Some(Reach::Named(vec![("a.md", &["go"])])));
+        assert_eq!(of("gofmt -w ."), Some(FormatterReach::Named(vec![(".", &["go"])])));
+        assert_eq!(of("gofmt -w a.md"), Some(FormatterReach::Named(vec![("a.md", &["go"])])));
         assert_eq!(of("gofmt -w a.txt"), named(&["a.txt"]), "it may be a program");
         assert_eq!(of("prettier --write a.md"), named(&["a.md"]));
-        assert_eq!(of("eslint --fix"), Some(Reach::Kinds(&[])));
-        assert_eq!(of("prettier --write src/*.ts"), Some(Reach::Kinds(&[])));
-        assert_eq!(of("black"), Some(Reach::Kinds(&["py", "pyi", "ipynb"])));
-        assert_eq!(of("rustfmt src/main.rs"), Some(Reach::Kinds(&["rs"])), "it follows modules");
+        assert_eq!(of("eslint --fix"), Some(FormatterReach::Kinds(&[])));
+        assert_eq!(of("prettier --write src/*.ts"), Some(FormatterReach::Kinds(&[])));
+        assert_eq!(of("black"), Some(FormatterReach::Kinds(&["py", "pyi", "ipynb"])));
+        assert_eq!(of("rustfmt src/main.rs"), Some(FormatterReach::Kinds(&["rs"])), "it follows modules");
         assert_eq!(of("clang-format -i --files=list"), None);
         assert_eq!(of("eslint src"), None, "it only looks");
     }

@@ -2,8 +2,8 @@
 
 use super::copies::{Way, copied, removed};
 use super::options::GIT_UNLESS;
-use super::table::{Does, acts};
-use super::{Effects, anyhow, everything, is_presumed, reach, told};
+use super::table::{ActionEffect, acts};
+use super::{Effects, command_label, effects_in_any_order, everything, is_presumed, reach};
 use crate::mentions::looks_like_file;
 use crate::observation::Observation;
 use crate::path::Directory;
@@ -70,7 +70,7 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let Some((action, rest, is_here)) = action(command) else { return all() };
     let lost = Directory::Lost;
     let directory = if is_here { directory } else { &lost };
-    if acts(&["git", action], Does::Reads) {
+    if acts(&["git", action], ActionEffect::Reads) {
         // Options may be abbreviated as long as they are unambiguous.
         let is_short = |option: &str, text: &str| text.len() > 3 && text.starts_with("--") && option.starts_with(text);
         let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ fn told_anew(command: &Simple, words: &[&str], directory: &Directory) -> Effects
             "-f" | "--force" | "--" => {}
             option if OF_MESSAGES.contains(&option) => {
                 let filter = words.next().and_then(|line| parse(line));
-                if filter.is_none_or(|script| anyhow(&script, directory) != Effects::none()) {
+                if filter.is_none_or(|script| effects_in_any_order(&script, directory) != Effects::none()) {
                     return Effects::all(command);
                 }
                 is_of_messages = true;
@@ -157,7 +157,7 @@ fn cloned(command: &Simple, words: &[&str], directory: &Directory) -> Effects {
     if words.iter().any(writes) {
         return Effects::all(command);
     }
-    let by = told(command);
+    let by = command_label(command);
     let last =
         |word: &str| word.trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next().map(str::to_owned);
     let named = words.iter().filter(|word| !word.starts_with('-'));
@@ -175,7 +175,7 @@ fn cloned(command: &Simple, words: &[&str], directory: &Directory) -> Effects {
 fn is_apart(action: &str, words: &[&str]) -> bool {
     let line: Vec<&str> = ["git", action].into_iter().chain(words.iter().copied()).collect();
     let writes = |word: &&str| GIT_UNLESS.iter().any(|option| word.starts_with(option)) || word.starts_with("--e");
-    acts(&line, Does::ChangesRepository) && !words.iter().any(writes)
+    acts(&line, ActionEffect::ChangesRepository) && !words.iter().any(writes)
 }
 
 /// What `stash push -- FILES` changes.
@@ -183,7 +183,7 @@ fn stashed(command: &Simple, words: &[&str], rest: &[Word], directory: &Director
     let Some(start) = words.iter().position(|word| *word == "--").map(|at| at + 1) else {
         return Effects::all(command);
     };
-    let by = told(command);
+    let by = command_label(command);
     let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
     if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }
@@ -199,7 +199,7 @@ fn checked_out(command: &Simple, words: &[&str], rest: &[Word], directory: &Dire
     if files == 0 || start > 1 || !words[..start].iter().all(is_commit) {
         return Effects::all(command);
     }
-    let by = told(command);
+    let by = command_label(command);
     let doubts = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
     Effects { doubts, ..Effects::presumed() }
 }
@@ -219,7 +219,7 @@ fn restored(command: &Simple, action: &str, words: &[&str], rest: &[Word], direc
         None if matches!(words, ["--ours" | "--theirs", _, ..]) => 1,
         None => return checked_out(command, words, rest, directory),
     };
-    let by = told(command);
+    let by = command_label(command);
     let doubts: Vec<Observation> = rest[start..].iter().map(|word| reach_spec(word, directory, &by)).collect();
     if doubts.is_empty() { Effects::all(command) } else { Effects { doubts, ..Effects::default() } }
 }

@@ -5,9 +5,9 @@
 //! doubt.
 
 use self::words::{OTHER_DEEDS, PYTHON_DEEDS, PYTHON_FINDERS, PYTHON_MODULES, PYTHON_WRITERS, SCRIPT_DEEDS};
-use super::sed::{Syntax, has_flag, needed_text};
+use super::sed::{PatternSyntax, has_flag, needed_text};
 use super::table::Language;
-use super::{Effects, operands_of, reach, told};
+use super::{Effects, command_label, operands_of, reach};
 use crate::change_words::CHANGERS;
 use crate::mentions::looks_like_file;
 use crate::model::named_places;
@@ -40,7 +40,7 @@ pub(super) fn effects(language: Language, command: &Simple, directory: &Director
 }
 
 fn of_deeds(deeds: Deeds<'_>, command: &Simple, directory: &Directory) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     match deeds {
         Deeds::Reads => Effects::presumed(),
         Deeds::Writes(names) => {
@@ -306,7 +306,7 @@ fn perl(command: &Simple, directory: &Directory) -> Option<Effects> {
     if !in_place {
         return Some(Effects::presumed());
     }
-    let by = told(command);
+    let by = command_label(command);
     let operands: Vec<_> = operands_of(command).filter(|word| !std::ptr::eq(*word, code)).collect();
     if operands.is_empty() || operands.iter().any(|word| word.text.starts_with('-')) {
         return None;
@@ -348,7 +348,7 @@ fn substitution(code: &str) -> Option<LineChange> {
     let [pattern, replacement, flags] = parts.as_slice() else { return None };
     let is_plain = flags.chars().all(|c| c == 'g') && !pattern.ends_with('\\') && !replacement.ends_with('\\');
     let keeps_count = !replacement.contains("\\n") && !replacement.contains('\n');
-    let text = needed_text(pattern, Syntax::Perl).filter(|_| is_plain)?;
+    let text = needed_text(pattern, PatternSyntax::Perl).filter(|_| is_plain)?;
     Some(LineChange::Perhaps { text, keeps_count })
 }
 

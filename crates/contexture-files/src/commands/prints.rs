@@ -16,7 +16,7 @@ pub(crate) enum Prints {
     /// A known text.
     Text(String),
     /// Lines of a file, unchanged.
-    File(Shown),
+    File(PrintedLines),
     /// Numbered lines that a search found, in one file or in several.
     Hits(Option<String>),
     /// Something about these files, or their text in another form.
@@ -29,9 +29,9 @@ pub(crate) enum Prints {
 
 /// Which lines of a file are printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct PrintedLines {
     pub(crate) path: String,
-    pub(crate) part: Part,
+    pub(crate) part: FilePart,
     /// Whether each line begins with its number and a tab.
     pub(crate) is_numbered: bool,
     /// Whether these numbers may begin again within the file.
@@ -40,7 +40,7 @@ pub(crate) struct Shown {
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FilePart {
     /// Ranges of lines in rising order, each as its first line and its greatest length.
     Ranges(Ranges),
     /// At most this many lines from the end.
@@ -128,7 +128,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
         Output::Whole => concatenated(program, &arguments),
         Output::Ends => ends(program, &arguments),
         Output::Sed => match Sed::printed(command) {
-            Some((Some(path), ranges)) => Some((path, Part::Ranges(ranges), false)),
+            Some((Some(path), ranges)) => Some((path, FilePart::Ranges(ranges), false)),
             _ if Sed::is_silent(command) => return Prints::Nothing,
             _ => None,
         },
@@ -146,7 +146,7 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
     };
     let Some((path, part, is_numbered)) = shown else { return looked() };
     match directory.place(path).filter(|_| path != "-" && !is_device(path)) {
-        Some(path) => Prints::File(Shown { path, part, is_numbered, restarts: program == "nl" }),
+        Some(path) => Prints::File(PrintedLines { path, part, is_numbered, restarts: program == "nl" }),
         None => Prints::Unknown,
     }
 }
@@ -165,10 +165,10 @@ pub(crate) fn looked_at(command: &Simple, directory: &Directory) -> Vec<String> 
     files.filter_map(|file| directory.place(file)).collect()
 }
 
-type Found<'a> = Option<(&'a str, Part, bool)>;
+type PrintedFilePart<'a> = Option<(&'a str, FilePart, bool)>;
 
-fn concatenated<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
-    let whole = |path: &'a str, is_numbered| Some((path, Part::Ranges(vec![(1, None)]), is_numbered));
+fn concatenated<'a>(program: &str, arguments: &[&'a str]) -> PrintedFilePart<'a> {
+    let whole = |path: &'a str, is_numbered| Some((path, FilePart::Ranges(vec![(1, None)]), is_numbered));
     match (program, arguments) {
         ("cat", [path]) if !path.starts_with('-') => whole(path, false),
         ("cat", ["-n", path]) | ("nl", ["-ba", path]) if !path.starts_with('-') => whole(path, true),
@@ -180,13 +180,13 @@ fn concatenated<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
 const DEFAULT_LINES: usize = 10;
 
 /// What `head` and `tail` print of one file.
-fn ends<'a>(program: &str, arguments: &[&'a str]) -> Found<'a> {
+fn ends<'a>(program: &str, arguments: &[&'a str]) -> PrintedFilePart<'a> {
     let (count, files) = count_of(arguments)?;
     let [path] = files else { return None };
     let part = match (program, count) {
-        ("head", Count::Lines(count)) => Part::Ranges(vec![(1, Some(count))]),
-        ("tail", Count::Lines(count)) => Part::Last(count),
-        ("tail", Count::From(first)) => Part::Ranges(vec![(first.max(1), None)]),
+        ("head", Count::Lines(count)) => FilePart::Ranges(vec![(1, Some(count))]),
+        ("tail", Count::Lines(count)) => FilePart::Last(count),
+        ("tail", Count::From(first)) => FilePart::Ranges(vec![(first.max(1), None)]),
         _ => return None,
     };
     (!path.starts_with('-')).then_some((*path, part, false))
@@ -319,33 +319,33 @@ fn unshaped(prints: Prints) -> Prints {
 }
 
 /// Lines of a file after a filter that keeps some of them.
-fn narrowed(shown: Shown, program: &str, filter: &Simple, arguments: &[&str]) -> Prints {
-    let wanted: Option<Part> = match program {
-        "sed" => Sed::printed(filter).filter(|(file, _)| file.is_none()).map(|(_, ranges)| Part::Ranges(ranges)),
+fn narrowed(shown: PrintedLines, program: &str, filter: &Simple, arguments: &[&str]) -> Prints {
+    let wanted: Option<FilePart> = match program {
+        "sed" => Sed::printed(filter).filter(|(file, _)| file.is_none()).map(|(_, ranges)| FilePart::Ranges(ranges)),
         _ => count_of(arguments).filter(|(_, files)| files.is_empty()).and_then(|(count, _)| match (program, count) {
-            ("head", Count::Lines(count)) => Some(Part::Ranges(vec![(1, Some(count))])),
-            ("tail", Count::Lines(count)) => Some(Part::Last(count)),
-            ("tail", Count::From(first)) => Some(Part::Ranges(vec![(first.max(1), None)])),
+            ("head", Count::Lines(count)) => Some(FilePart::Ranges(vec![(1, Some(count))])),
+            ("tail", Count::Lines(count)) => Some(FilePart::Last(count)),
+            ("tail", Count::From(first)) => Some(FilePart::Ranges(vec![(first.max(1), None)])),
             _ => None,
         }),
     };
     let part = match (&shown.part, wanted) {
-        (Part::Ranges(ranges), Some(part)) if ranges.as_slice() == [(1, None)] => Some(part),
+        (FilePart::Ranges(ranges), Some(part)) if ranges.as_slice() == [(1, None)] => Some(part),
         // The first lines of a range are a shorter range.
-        (Part::Ranges(ranges), Some(Part::Ranges(wanted))) => match (ranges.as_slice(), wanted.as_slice()) {
+        (FilePart::Ranges(ranges), Some(FilePart::Ranges(wanted))) => match (ranges.as_slice(), wanted.as_slice()) {
             ([(first, count)], [(1, Some(most))]) => {
-                Some(Part::Ranges(vec![(*first, Some(count.map_or(*most, |count| count.min(*most))))]))
+                Some(FilePart::Ranges(vec![(*first, Some(count.map_or(*most, |count| count.min(*most))))]))
             }
             _ => None,
         },
         // The last lines of a part of a file may be anywhere in it.
-        (Part::Ranges(_) | Part::Last(_), Some(Part::Last(count))) => Some(Part::Last(count)),
+        (FilePart::Ranges(_) | FilePart::Last(_), Some(FilePart::Last(count))) => Some(FilePart::Last(count)),
         _ => None,
     };
     // The last lines do not show that numbers began again before them.
-    let part = part.filter(|part| !(shown.restarts && matches!(part, Part::Last(_))));
+    let part = part.filter(|part| !(shown.restarts && matches!(part, FilePart::Last(_))));
     match part {
-        Some(part) => Prints::File(Shown { part, ..shown }),
+        Some(part) => Prints::File(PrintedLines { part, ..shown }),
         None => Prints::Looked(vec![shown.path]),
     }
 }

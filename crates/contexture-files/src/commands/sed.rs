@@ -1,6 +1,6 @@
 //! Scripts of `sed`: which lines they print, what they do to a file in place, and whether they do anything else.
 
-use super::{Effects, reach, told};
+use super::{Effects, command_label, reach};
 use crate::numbering::line_number;
 use crate::observation::{LineChange, Observation};
 use crate::path::Directory;
@@ -78,10 +78,10 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
         return edited_somehow(command, directory).unwrap_or_else(|| Effects::all(command));
     };
     let Some(suffix) = sed.in_place else { return Effects::none() };
-    let by = told(command);
+    let by = command_label(command);
     let changes: Option<Vec<Vec<LineChange>>> =
         sed.scripts.iter().map(|script| line_changes(script, sed.is_extended)).collect();
-    let syntax = if sed.is_extended { Syntax::Extended } else { Syntax::Basic };
+    let syntax = if sed.is_extended { PatternSyntax::Extended } else { PatternSyntax::Basic };
     let changes = changes.or_else(|| sed.scripts.iter().map(|script| perhaps(script, syntax)).collect());
     let mut effects = Effects::none();
     for file in &sed.files {
@@ -122,7 +122,7 @@ fn edited_somehow(command: &Simple, directory: &Directory) -> Option<Effects> {
         count += 1;
     }
     let sed = Sed::read(&plain).filter(|sed| count > 0 && sed.in_place.is_some())?;
-    let by = told(command);
+    let by = command_label(command);
     let doubts = sed.files.iter().map(|file| reach(file, directory, &by)).collect();
     Some(Effects { doubts, ..Effects::presumed() })
 }
@@ -212,7 +212,7 @@ fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
 }
 
 /// The lines that a script of substitutions and deletions may touch, by a text that all of them have.
-fn perhaps(script: &str, syntax: Syntax) -> Option<Vec<LineChange>> {
+fn perhaps(script: &str, syntax: PatternSyntax) -> Option<Vec<LineChange>> {
     each_command(script, |rest| one_perhaps(rest, syntax))
 }
 
@@ -236,7 +236,7 @@ fn each_command<'a>(
     (!changes.is_empty()).then_some(changes)
 }
 
-fn one_perhaps(script: &str, syntax: Syntax) -> Option<(LineChange, &str)> {
+fn one_perhaps(script: &str, syntax: PatternSyntax) -> Option<(LineChange, &str)> {
     if let Some(inner) = script.strip_prefix('/') {
         let (pattern, rest) = delimited(inner, '/')?;
         let after = rest.strip_prefix('d')?;
@@ -260,7 +260,7 @@ fn one_perhaps(script: &str, syntax: Syntax) -> Option<(LineChange, &str)> {
 
 /// The signs of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(super) enum PatternSyntax {
     /// `\(` groups, `\+` repeats.
     Basic,
     /// `(` groups, `+` repeats.
@@ -270,9 +270,9 @@ pub(super) enum Syntax {
 }
 
 /// The longest text that every match of a pattern has; `None` if none is certain.
-pub(super) fn needed_text(pattern: &str, syntax: Syntax) -> Option<String> {
+pub(super) fn needed_text(pattern: &str, syntax: PatternSyntax) -> Option<String> {
     // A group may switch to ignoring case.
-    if syntax == Syntax::Perl && pattern.contains("(?") {
+    if syntax == PatternSyntax::Perl && pattern.contains("(?") {
         return None;
     }
     let mut runs: Vec<String> = vec![String::new()];
@@ -285,9 +285,9 @@ pub(super) fn needed_text(pattern: &str, syntax: Syntax) -> Option<String> {
         };
         // Whether it is a sign, and not the character itself.
         let is_sign = match c {
-            '(' | ')' | '{' | '}' | '|' | '+' | '?' => is_escaped == (syntax == Syntax::Basic),
+            '(' | ')' | '{' | '}' | '|' | '+' | '?' => is_escaped == (syntax == PatternSyntax::Basic),
             '.' | '*' | '[' | '^' | '$' => !is_escaped,
-            '@' => syntax == Syntax::Perl && !is_escaped,
+            '@' => syntax == PatternSyntax::Perl && !is_escaped,
             _ => false,
         };
         match c {
@@ -315,7 +315,9 @@ pub(super) fn needed_text(pattern: &str, syntax: Syntax) -> Option<String> {
                 bracket(&mut chars)?;
                 runs.push(String::new());
             }
-            '$' if is_sign && syntax == Syntax::Perl && chars.peek().is_some_and(|next| *next != ')') => return None,
+            '$' if is_sign && syntax == PatternSyntax::Perl && chars.peek().is_some_and(|next| *next != ')') => {
+                return None;
+            }
             _ if is_sign && c == '@' => return None,
             _ if is_sign => runs.push(String::new()),
             c if is_escaped && c.is_ascii_alphanumeric() => match c {
@@ -458,7 +460,7 @@ mod tests {
 
     #[test]
     fn every_match_of_a_pattern_has_some_text() {
-        let basic = |pattern: &str| needed_text(pattern, Syntax::Basic);
+        let basic = |pattern: &str| needed_text(pattern, PatternSyntax::Basic);
         assert_eq!(basic("foo.*barbar"), Some("barbar".into()));
         assert_eq!(basic("ValidateMappings(nil)"), Some("ValidateMappings(nil)".into()));
         assert_eq!(basic("abc*"), Some("ab".into()));
@@ -467,11 +469,11 @@ mod tests {
         assert_eq!(basic("^\\s*$"), None);
         assert_eq!(basic("[a-z]x[^]]yz"), Some("yz".into()));
         assert_eq!(basic("ab\\{2\\}cd"), Some("cd".into()));
-        let extended = |pattern: &str| needed_text(pattern, Syntax::Extended);
+        let extended = |pattern: &str| needed_text(pattern, PatternSyntax::Extended);
         assert_eq!(extended("(abc)?def"), Some("def".into()));
         assert_eq!(extended("abc|def"), None);
         assert_eq!(extended("call\\(x"), Some("call(x".into()));
-        let perl = |pattern: &str| needed_text(pattern, Syntax::Perl);
+        let perl = |pattern: &str| needed_text(pattern, PatternSyntax::Perl);
         assert_eq!(perl("\\bold_name\\b"), Some("old_name".into()));
         assert_eq!(perl("name$x"), None);
         assert_eq!(perl("\\Qa.b\\E"), None);

@@ -4,7 +4,7 @@ mod arguments;
 mod tools;
 mod utilities;
 
-pub use arguments::{Arguments, Options, Prefix};
+pub use arguments::{ArgumentUse, LeadingOptions, Prefix};
 
 /// A program.
 #[derive(Clone, Copy)]
@@ -26,9 +26,9 @@ pub struct Program {
     /// Whether it sets variables of the shell.
     pub sets: Sets,
     /// What its arguments are.
-    pub takes: Arguments,
+    pub takes: ArgumentUse,
     /// The options before its subcommand.
-    pub options: Options,
+    pub options: LeadingOptions,
     /// The files of a project that say what its tasks run, the first that is there counts.
     pub tasks: &'static [&'static str],
     traits: &'static [Trait],
@@ -231,12 +231,12 @@ pub struct Action {
     /// How options begin with which it may do something else.
     pub unless: &'static [&'static str],
     /// What it does.
-    pub does: Does,
+    pub does: ActionEffect,
 }
 
 /// What an action does to files.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Does {
+pub enum ActionEffect {
     /// It changes none, and nothing that matters to one.
     Reads,
     /// It changes the repository and no file of the work tree, and runs no hook that could.
@@ -285,7 +285,7 @@ pub fn row(name: &str) -> &'static Program {
 }
 
 /// Whether a command line has an action that does something of one kind.
-pub(super) fn acts(words: &[&str], does: Does) -> bool {
+pub(super) fn acts(words: &[&str], does: ActionEffect) -> bool {
     action(words, |action| action.does == does).is_some()
 }
 
@@ -294,10 +294,10 @@ pub(super) fn leaves_sources(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let row = row(program);
     row.actions.iter().any(|action| match action.does {
-        Does::LeavesSources => action.is_of(arguments),
+        ActionEffect::LeavesSources => action.is_of(arguments),
         // With another option it may run what it is given.
-        Does::StaysApart if row.runs == Runs::Anything => action.is_of(arguments),
-        Does::StaysApart => action.begins(arguments),
+        ActionEffect::StaysApart if row.runs == Runs::Anything => action.is_of(arguments),
+        ActionEffect::StaysApart => action.begins(arguments),
         _ => false,
     })
 }
@@ -367,16 +367,16 @@ impl Program {
         Self { sets, ..self }
     }
 
-    const fn takes(self, takes: Arguments) -> Self {
+    const fn takes(self, takes: ArgumentUse) -> Self {
         Self { takes, ..self }
     }
 
     /// Its arguments are only text, except the values of these options.
     const fn text(self, lines: &'static [&'static str]) -> Self {
-        self.takes(Arguments::Text(lines))
+        self.takes(ArgumentUse::Text(lines))
     }
 
-    const fn options(self, options: Options) -> Self {
+    const fn options(self, options: LeadingOptions) -> Self {
         Self { options, ..self }
     }
 
@@ -393,7 +393,7 @@ impl Program {
 impl Action {
     /// Whether it is at least presumed not to change sources.
     pub(super) fn leaves_sources(&self) -> bool {
-        matches!(self.does, Does::LeavesSources | Does::StaysApart)
+        matches!(self.does, ActionEffect::LeavesSources | ActionEffect::StaysApart)
     }
 
     /// Whether the words after a program's name ask for it.
@@ -425,27 +425,27 @@ const fn program(name: &'static str) -> Program {
         filters: Filter::Unknown,
         runs: Runs::Nothing,
         sets: Sets::Never,
-        takes: Arguments::Unknown,
+        takes: ArgumentUse::Unknown,
         options: arguments::NO_OPTIONS,
         tasks: &[],
         traits: &[],
     }
 }
 
-const fn act(words: &'static str, does: Does) -> Action {
+const fn act(words: &'static str, does: ActionEffect) -> Action {
     Action { words, needs: &[], unless: &[], does }
 }
 
 const fn reads(words: &'static str) -> Action {
-    act(words, Does::Reads)
+    act(words, ActionEffect::Reads)
 }
 
 const fn repository(words: &'static str) -> Action {
-    act(words, Does::ChangesRepository)
+    act(words, ActionEffect::ChangesRepository)
 }
 
 const fn apart(words: &'static str) -> Action {
-    act(words, Does::StaysApart)
+    act(words, ActionEffect::StaysApart)
 }
 
 const fn apart_unless(words: &'static str, unless: &'static [&'static str]) -> Action {
@@ -453,7 +453,7 @@ const fn apart_unless(words: &'static str, unless: &'static [&'static str]) -> A
 }
 
 const fn presumed(words: &'static str) -> Action {
-    act(words, Does::LeavesSources)
+    act(words, ActionEffect::LeavesSources)
 }
 
 const fn presumed_with(words: &'static str, needs: &'static [&'static str]) -> Action {
@@ -461,31 +461,31 @@ const fn presumed_with(words: &'static str, needs: &'static [&'static str]) -> A
 }
 
 const fn installs(words: &'static str, extensions: &'static [&'static str]) -> Action {
-    act(words, Does::Installs(extensions))
+    act(words, ActionEffect::Installs(extensions))
 }
 
 /// It makes the file that is named after these words.
 const fn makes(words: &'static str, unless: &'static [&'static str]) -> Action {
-    Action { unless, ..act(words, Does::Makes) }
+    Action { unless, ..act(words, ActionEffect::Makes) }
 }
 
 const fn starts(words: &'static str) -> Action {
-    act(words, Does::Starts)
+    act(words, ActionEffect::Starts)
 }
 
 /// A formatter that rewrites the files that are named.
 const fn formats(words: &'static str, needs: &'static [&'static str], extensions: &'static [&'static str]) -> Action {
-    Action { needs, ..act(words, Does::Formats(Formatting { extensions, only_named: true, is_local: true })) }
+    Action { needs, ..act(words, ActionEffect::Formats(Formatting { extensions, only_named: true, is_local: true })) }
 }
 
 /// One that also changes what the text means, anywhere in a file.
 const fn fixes(words: &'static str, needs: &'static [&'static str], extensions: &'static [&'static str]) -> Action {
-    Action { needs, ..act(words, Does::Formats(Formatting { extensions, only_named: true, is_local: false })) }
+    Action { needs, ..act(words, ActionEffect::Formats(Formatting { extensions, only_named: true, is_local: false })) }
 }
 
 /// A formatter that follows references from file to file, or takes packages.
 const fn roams(words: &'static str, extensions: &'static [&'static str]) -> Action {
-    act(words, Does::Formats(Formatting { extensions, only_named: false, is_local: true }))
+    act(words, ActionEffect::Formats(Formatting { extensions, only_named: false, is_local: true }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! changes something, or that is itself a script of the project may change any file.
 
 use super::table::{Runs, row};
-use super::{Effects, asks_to_write, may_link, told};
+use super::{Effects, asks_to_write, command_label, may_link};
 use crate::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
 use crate::delegated::only_looks;
 use crate::model::named_places;
@@ -28,7 +28,7 @@ pub(super) fn effects(command: &Simple, words: &[&str], directory: &Directory) -
     if may_change_anything(words) {
         return Effects::all(command);
     }
-    let by = told(command);
+    let by = command_label(command);
     let swept = |name: &str| Observation::Swept {
         under: directory.place_somewhere(name).or_else(|| directory.place_for_tool(name)),
         extensions: Vec::new(),

@@ -1,7 +1,7 @@
 //! Programs that write where they are told to.
 
 use super::options::CURL_WRITES;
-use super::{Effects, is_looking, of_table, operands_of, reach, told};
+use super::{Effects, command_label, is_looking, of_table, operands_of, reach};
 use crate::observation::Observation;
 use crate::patched::observe_patch;
 use crate::path::{Directory, is_device};
@@ -96,7 +96,7 @@ const CURL_FILES: &[(char, &str)] = &[('o', "output"), ('D', "dump-header"), ('c
 /// What `curl` writes. All else is presumed to stay, whatever it was sent.
 pub(super) fn curl(command: &Simple, directory: &Directory) -> Effects {
     let Some(arguments) = command.plain_arguments() else { return Effects::all(command) };
-    let by = told(command);
+    let by = command_label(command);
     let mut doubts = Vec::new();
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -147,7 +147,7 @@ pub(super) fn touched(command: &Simple, directory: &Directory) -> Effects {
     match made.filter(|_| !has_options) {
         Some(made) => Effects::changes(made),
         None => {
-            let by = told(command);
+            let by = command_label(command);
             Effects::doubts(operands_of(command).map(|word| reach(word, directory, &by)).collect())
         }
     }
@@ -155,7 +155,7 @@ pub(super) fn touched(command: &Simple, directory: &Directory) -> Effects {
 
 /// What `tee` writes, if its input is known.
 pub(super) fn teed(command: &Simple, directory: &Directory) -> Effects {
-    let by = told(command);
+    let by = command_label(command);
     let one = |word: &Word| match word.plain().and_then(|path| directory.place(path)) {
         Some(path) => Observation::Changed { path, by: by.clone() },
         None => reach(word, directory, &by),

@@ -1,10 +1,10 @@
 //! Commands that only run another one: `timeout 60 go test`, `env A=b make`, `bash -c '…'`, `npx tsc`.
 
-use super::table::{self, Does, Wrapper};
+use super::table::{self, ActionEffect, Wrapper};
 use crate::shell::{Simple, Word};
 
 /// What a command runs.
-pub(super) enum Inner {
+pub(super) enum WrappedCommand {
     /// A command as it is written.
     Command(Simple),
     /// A command line.
@@ -14,7 +14,7 @@ pub(super) enum Inner {
 }
 
 /// What a command runs, if it is one that runs another and its own options are understood.
-pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<Inner> {
+pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<WrappedCommand> {
     let arguments = command.arguments();
     let is_option = |word: &Word| word.text.starts_with('-');
     let rest = |words: &[Word]| {
@@ -23,22 +23,22 @@ pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<Inner> {
     };
     match wrapper {
         Wrapper::AfterDuration => match arguments {
-            [duration, words @ ..] if !is_option(duration) => rest(words).map(Inner::Command),
+            [duration, words @ ..] if !is_option(duration) => rest(words).map(WrappedCommand::Command),
             _ => None,
         },
         Wrapper::Rest | Wrapper::Command if !arguments.first().is_some_and(is_option) => {
-            rest(arguments).map(Inner::Command)
+            rest(arguments).map(WrappedCommand::Command)
         }
         Wrapper::Rest => None,
-        Wrapper::Command => Some(Inner::Command(Simple {
+        Wrapper::Command => Some(WrappedCommand::Command(Simple {
             words: vec![Word { text: "true".into(), ..Word::default() }],
             ..Simple::default()
         }))
         .filter(|_| matches!(arguments.first().map(|word| word.text.as_str()), Some("-v" | "-V"))),
         Wrapper::Environment => environment(command),
         Wrapper::Fed => match fed(arguments) {
-            Some([]) => rest(&[Word { text: "echo".into(), ..Word::default() }]).map(Inner::Fed),
-            Some(words) => rest(words).map(Inner::Fed),
+            Some([]) => rest(&[Word { text: "echo".into(), ..Word::default() }]).map(WrappedCommand::Fed),
+            Some(words) => rest(words).map(WrappedCommand::Fed),
             None => None,
         },
         Wrapper::Line => match arguments {
@@ -47,7 +47,7 @@ pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<Inner> {
                     && flags.text.ends_with('c')
                     && flags.text.chars().skip(1).all(|c| "lceu".contains(c)) =>
             {
-                Some(Inner::Line(line.plain()?.to_owned()))
+                Some(WrappedCommand::Line(line.plain()?.to_owned()))
             }
             _ => None,
         },
@@ -55,7 +55,7 @@ pub(super) fn inner(wrapper: Wrapper, command: &Simple) -> Option<Inner> {
 }
 
 /// `env` with variables before a command, or with nothing.
-fn environment(command: &Simple) -> Option<Inner> {
+fn environment(command: &Simple) -> Option<WrappedCommand> {
     let mut inner = Simple { redirects: Vec::new(), words: Vec::new(), ..command.clone() };
     for word in command.arguments() {
         match word.text.split_once('=') {
@@ -64,7 +64,7 @@ fn environment(command: &Simple) -> Option<Inner> {
             _ => inner.words.push(word.clone()),
         }
     }
-    Some(Inner::Command(inner))
+    Some(WrappedCommand::Command(inner))
 }
 
 /// What `xargs` runs.
@@ -119,7 +119,7 @@ pub(super) fn contained<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
 /// A command without the words that only start it.
 pub(super) fn without_starter<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
     let words = without_filter(words);
-    let starter = table::action(words, |action| action.does == Does::Starts);
+    let starter = table::action(words, |action| action.does == ActionEffect::Starts);
     &words[starter.map_or(0, |starter| 1 + starter.len())..]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Verdict, verdict};
+use super::{OutputVerdict, verdict};
 
 /// Fields that say by a truth value, or by a count, whether something was done.
 const DONE: &[&str] = &[
@@ -40,7 +40,7 @@ const INNER: &[&str] = &["data", "output", "response", "result"];
 const SENTENCES: &[&str] = &["detail", "message", "msg", "note", "warning", "warnings"];
 
 /// What the fields say; `None` if the text is no JSON object, or none of its fields is known.
-pub(super) fn told(text: &str) -> Option<Verdict> {
+pub(super) fn verdict_of_fields(text: &str) -> Option<OutputVerdict> {
     let text = text.trim();
     if !text.starts_with('{') {
         return None;
@@ -48,37 +48,37 @@ pub(super) fn told(text: &str) -> Option<Verdict> {
     let fields: Map<String, Value> = serde_json::from_str(text).ok()?;
     let mut said = Vec::new();
     collect(&fields, &mut said);
-    let has = |wanted: Verdict| said.contains(&wanted);
-    match (has(Verdict::Done), has(Verdict::Failed), has(Verdict::Doubtful)) {
+    let has = |wanted: OutputVerdict| said.contains(&wanted);
+    match (has(OutputVerdict::Done), has(OutputVerdict::Failed), has(OutputVerdict::Doubtful)) {
         (false, false, false) => None,
-        (true, false, false) => Some(Verdict::Done),
-        (false, true, false) => Some(Verdict::Failed),
-        _ => Some(Verdict::Doubtful),
+        (true, false, false) => Some(OutputVerdict::Done),
+        (false, true, false) => Some(OutputVerdict::Failed),
+        _ => Some(OutputVerdict::Doubtful),
     }
 }
 
-fn collect(fields: &Map<String, Value>, said: &mut Vec<Verdict>) {
+fn collect(fields: &Map<String, Value>, said: &mut Vec<OutputVerdict>) {
     for (name, value) in fields {
         let name = name.to_lowercase().replace(['_', '-'], "");
         let is = |list: &[&str]| list.contains(&name.as_str());
         let is_set = !matches!(value, Value::Null | Value::Bool(false)) && !is_empty(value);
         match value {
             Value::Object(inner) if is(INNER) => collect(inner, said),
-            _ if is(BAD) && is_set => said.push(Verdict::Failed),
-            _ if is(TRIED) && is_set => said.push(Verdict::Doubtful),
-            Value::Bool(true) if is(DONE) => said.push(Verdict::Done),
-            Value::Number(_) if is(DONE) && value.as_u64() == Some(1) => said.push(Verdict::Done),
-            _ if is(DONE) && !is_set => said.push(Verdict::Failed),
-            Value::Number(_) if is(DONE) => said.push(Verdict::Doubtful),
+            _ if is(BAD) && is_set => said.push(OutputVerdict::Failed),
+            _ if is(TRIED) && is_set => said.push(OutputVerdict::Doubtful),
+            Value::Bool(true) if is(DONE) => said.push(OutputVerdict::Done),
+            Value::Number(_) if is(DONE) && value.as_u64() == Some(1) => said.push(OutputVerdict::Done),
+            _ if is(DONE) && !is_set => said.push(OutputVerdict::Failed),
+            Value::Number(_) if is(DONE) => said.push(OutputVerdict::Doubtful),
             Value::String(word) if is(NAMED) && GOOD.contains(&word.to_lowercase().as_str()) => {
-                said.push(Verdict::Done);
+                said.push(OutputVerdict::Done);
             }
-            Value::String(_) if is(NAMED) => said.push(Verdict::Doubtful),
+            Value::String(_) if is(NAMED) => said.push(OutputVerdict::Doubtful),
             Value::String(sentence) if is(SENTENCES) => said.extend(match verdict(sentence) {
-                Verdict::Silent => None,
-                Verdict::Refused | Verdict::Failed => Some(Verdict::Failed),
-                Verdict::Done => Some(Verdict::Done),
-                _ => Some(Verdict::Doubtful),
+                OutputVerdict::Silent => None,
+                OutputVerdict::Refused | OutputVerdict::Failed => Some(OutputVerdict::Failed),
+                OutputVerdict::Done => Some(OutputVerdict::Done),
+                _ => Some(OutputVerdict::Doubtful),
             }),
             _ => {}
         }

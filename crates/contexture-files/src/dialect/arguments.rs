@@ -3,11 +3,11 @@
 use contexture_core::item::FunctionCallOutput;
 use serde_json::Value;
 
-use super::reads::{Asked, passages};
+use super::reads::{ReadRequest, passages};
 use super::{
     ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, Does, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
     MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
-    TO_NAMES, ToolEntry, WORD_NAMES, WORKDIR_NAMES, guess, own_name, seen, text_of, value_of,
+    TO_NAMES, ToolEntry, WORD_NAMES, WORKDIR_NAMES, examined_call, guess, own_name, text_of, value_of,
 };
 use crate::change_words::CHANGING;
 use crate::commands::everything;
@@ -63,14 +63,14 @@ fn number_in(value: &Value) -> Option<usize> {
 }
 
 /// The arguments of a call, by meaning.
-pub(super) struct Arguments<'a> {
+pub(super) struct CallArguments<'a> {
     pub(super) value: &'a Value,
     pub(super) entry: Option<&'a ToolEntry>,
     /// The tool's name.
     pub(super) tool: &'a str,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> CallArguments<'a> {
     fn path(&self) -> Option<&'a str> {
         text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), PATH_NAMES)
     }
@@ -219,7 +219,7 @@ impl<'a> Arguments<'a> {
         observations.extend(observe_mentions(&output.output, None));
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
         let placed = paths.into_iter().map(|path| directory.place_for_tool(&path).unwrap_or(path)).collect();
-        seen(does, placed, None, observations, failed)
+        examined_call(does, placed, None, observations, failed)
     }
 
     /// What another agent may have changed: the files that its task and its report name. All else is presumed to stay,
@@ -277,7 +277,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// What a read was asked for.
-    fn asked(&self) -> Asked<'a> {
+    fn asked(&self) -> ReadRequest<'a> {
         let given = |names: &[&str]| value_of(self.value, None, names).is_some_and(|value| !value.is_null());
         let known: [&[&str]; 7] =
             [PATH_NAMES, OFFSET_NAMES, START_NAMES, LIMIT_NAMES, RANGE_NAMES, ENTIRE_NAMES, &["command"]];
@@ -301,7 +301,7 @@ impl<'a> Arguments<'a> {
             [first, last] => Some((number_in(first)?, number_in(last)?)),
             _ => None,
         });
-        Asked { tool: own_name(self.tool), firsts, is_narrowed, range, path: self.path().unwrap_or_default() }
+        ReadRequest { tool: own_name(self.tool), firsts, is_narrowed, range, path: self.path().unwrap_or_default() }
     }
 
     /// Whether the command continues after the call.

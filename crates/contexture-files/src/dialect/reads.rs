@@ -4,7 +4,7 @@ use crate::framing::{KEPT_ELSEWHERE, is_cut_mark};
 use crate::numbering::{Passage, Style, split_lines, split_number};
 
 /// What a read was asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct ReadRequest<'a> {
     pub(super) tool: &'a str,
     /// What the number of the first line may be; empty if that is not known.
     pub(super) firsts: Vec<usize>,
@@ -15,25 +15,25 @@ pub(super) struct Asked<'a> {
     pub(super) path: &'a str,
 }
 
-impl Asked<'_> {
+impl ReadRequest<'_> {
     fn may_begin_at(&self, line: usize) -> bool {
         self.firsts.iter().any(|first| (*first).max(1) == line)
     }
 }
 
 /// How read tools print, by name.
-const PRINTS: &[(Form, &[&str])] = &[
+const PRINTS: &[(PrintedForm, &[&str])] = &[
     (
-        Form::Numbered(&[Style::Arrow, Style::Tab]),
+        PrintedForm::Numbered(&[Style::Arrow, Style::Tab]),
         &["Read", "ReadFile", "str_replace_editor", "str_replace_based_edit_tool", "file_editor"],
     ),
-    (Form::Wrapped(&[Style::Colon, Style::Bar]), &["read"]),
-    (Form::Maybe(&[Style::Dot]), &["view"]),
+    (PrintedForm::Wrapped(&[Style::Colon, Style::Bar]), &["read"]),
+    (PrintedForm::Maybe(&[Style::Dot]), &["view"]),
 ];
 
 /// The form of what a read tool prints.
 #[derive(Clone, Copy)]
-enum Form {
+enum PrintedForm {
     /// Every line carries its number in one of these styles.
     Numbered(&'static [Style]),
     /// Numbered in one of these styles between tags, by one agent; plain without them, by another.
@@ -66,8 +66,9 @@ const LEAST_NUMBERED: usize = 3;
 const MOST_HEADINGS: usize = 4;
 
 /// The passages that a read shows, each with whether it is the whole file.
-pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> {
-    let form = PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(Form::Either, |(form, _)| *form);
+pub(super) fn passages(asked: &ReadRequest<'_>, result: &str) -> Vec<(Passage, bool)> {
+    let form =
+        PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(PrintedForm::Either, |(form, _)| *form);
     let lines: Vec<&str> = split_lines(result).collect();
     if let Some(own) = own(&lines, asked) {
         return own;
@@ -89,15 +90,15 @@ pub(super) fn passages(asked: &Asked<'_>, result: &str) -> Vec<(Passage, bool)> 
         return shown.map(|(passage, _)| without_long_lines(passage, false)).unwrap_or_default();
     }
     let found = match form {
-        Form::Numbered(styles) => numbered(&lines, styles, asked),
-        Form::Wrapped(styles) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
+        PrintedForm::Numbered(styles) => numbered(&lines, styles, asked),
+        PrintedForm::Wrapped(styles) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
             numbered(&lines, styles, asked)
         }
-        Form::Maybe(styles) if styles.iter().any(|style| is_surely_numbered(&lines, *style, asked)) => {
+        PrintedForm::Maybe(styles) if styles.iter().any(|style| is_surely_numbered(&lines, *style, asked)) => {
             numbered(&lines, styles, asked)
         }
-        Form::Wrapped(_) | Form::Maybe(_) => plain(&lines, asked, result),
-        Form::Either => either(&lines, asked, result),
+        PrintedForm::Wrapped(_) | PrintedForm::Maybe(_) => plain(&lines, asked, result),
+        PrintedForm::Either => either(&lines, asked, result),
     };
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
@@ -128,7 +129,7 @@ const TAGGED: &str = "<content lines=\"";
 
 /// The lines of the only file between tags that say which lines they are, each with its number. `None` if there are no
 /// such tags.
-fn tagged(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
+fn tagged(lines: &[&str], asked: &ReadRequest<'_>) -> Option<Vec<(Passage, bool)>> {
     let open = lines.iter().take(MOST_HEADINGS).position(|line| line.trim_start().starts_with(TAGGED))?;
     let (first, last) = lines[open].trim_start().strip_prefix(TAGGED)?.strip_suffix("\">")?.split_once('-')?;
     let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
@@ -155,7 +156,7 @@ fn fenced<'a, 'b>(lines: &'a [&'b str]) -> Option<&'a [&'b str]> {
 }
 
 /// Whether every line begins with its number in some form that is not known: `[1] text`, `L1: text`, `(1) text`.
-fn is_counted(lines: &[&str], asked: &Asked<'_>) -> bool {
+fn is_counted(lines: &[&str], asked: &ReadRequest<'_>) -> bool {
     let number = |line: &str| {
         let start = line.find(|c: char| c.is_ascii_digit()).filter(|start| *start <= MOST_BEFORE_NUMBER)?;
         // A word before the number is text.
@@ -175,7 +176,7 @@ const MOST_BEFORE_NUMBER: usize = 8;
 
 /// What the tool `read_file` of this library printed, if it says so itself: how many lines it has shown, or that there
 /// are none. Without that, one or two numbered lines could as well be the text of a table.
-fn own(lines: &[&str], asked: &Asked<'_>) -> Option<Vec<(Passage, bool)>> {
+fn own(lines: &[&str], asked: &ReadRequest<'_>) -> Option<Vec<(Passage, bool)>> {
     let (end, numbered) = lines.split_last()?;
     if numbered.is_empty() && *end == OWN_EMPTY && asked.may_begin_at(1) {
         return Some(vec![(Passage { first: Some(1), lines: Vec::new() }, true)]);
@@ -207,7 +208,7 @@ fn own_part(end: &str) -> Option<(usize, usize, usize)> {
 }
 
 /// Lines that carry consecutive numbers, after a few headings and before notes of the tool.
-fn numbered(lines: &[&str], styles: &[Style], asked: &Asked<'_>) -> Option<(Passage, bool)> {
+fn numbered(lines: &[&str], styles: &[Style], asked: &ReadRequest<'_>) -> Option<(Passage, bool)> {
     let start = |style: Style| (0..lines.len().min(MOST_HEADINGS)).find(|at| split_number(lines[*at], style).is_some());
     let (style, at) = styles.iter().find_map(|style| Some((*style, start(*style)?)))?;
     let (first, _) = split_number(lines[at], style)?;
@@ -253,7 +254,7 @@ fn are_endings(lines: &[&str]) -> bool {
 }
 
 /// Output of a tool that may or may not number lines.
-fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
+fn either(lines: &[&str], asked: &ReadRequest<'_>, result: &str) -> Option<(Passage, bool)> {
     let sure = [Style::Arrow, Style::Tab, Style::Bar];
     let is_run = |style: Style| {
         let number = |index: usize| split_number(lines[index], style).map(|(number, _)| number);
@@ -275,7 +276,7 @@ fn either(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, b
 /// Whether every line carries its number, from where it was asked for, and the numbers are the tool's: they are exactly
 /// those of the range that was asked for in a file of code, or the rest of some line is what no column of a table or
 /// item of a list would be: nothing, an indented text, or a closing bracket.
-fn is_surely_numbered(lines: &[&str], style: Style, asked: &Asked<'_>) -> bool {
+fn is_surely_numbered(lines: &[&str], style: Style, asked: &ReadRequest<'_>) -> bool {
     let numbered: Option<Vec<(usize, &str)>> = lines.iter().map(|line| split_number(line, style)).collect();
     let Some(numbered) = numbered.filter(|numbered| !numbered.is_empty()) else { return false };
     let first = numbered[0].0;
@@ -300,7 +301,7 @@ fn may_have_lists(path: &str) -> bool {
 }
 
 /// Lines as they are in the file, and before them nothing.
-fn plain(lines: &[&str], asked: &Asked<'_>, result: &str) -> Option<(Passage, bool)> {
+fn plain(lines: &[&str], asked: &ReadRequest<'_>, result: &str) -> Option<(Passage, bool)> {
     let (lines, result, is_cut) = match more_follows(lines) {
         Some(count) => {
             let kept = &lines[..count];
@@ -336,7 +337,7 @@ fn more_follows(lines: &[&str]) -> Option<usize> {
 }
 
 /// Whether a text is as likely the value of a tool that returns JSON, or fenced by it, as the text of the file.
-fn is_wrapped(text: &str, asked: &Asked<'_>) -> bool {
+fn is_wrapped(text: &str, asked: &ReadRequest<'_>) -> bool {
     let bare = text.trim();
     let is_data = asked.path.rsplit('.').next().is_some_and(|extension| extension.starts_with("json"));
     let is_object = bare.starts_with('{') && bare.ends_with('}') || bare.starts_with('[') && bare.ends_with(']');

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Consecutive lines that are the same on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct MatchingLines {
     /// The first of them among the known lines.
     pub(super) known: usize,
     /// The first of them on the disk.
@@ -15,7 +15,7 @@ pub(super) struct Block {
     pub(super) len: usize,
 }
 
-impl Block {
+impl MatchingLines {
     pub(super) fn disk_end(&self) -> usize {
         self.disk + self.len
     }
@@ -52,14 +52,14 @@ impl<'a> DiskLines<'a> {
     /// Returns the lines that are both known and on the disk, in order, as blocks.
     ///
     /// Only lines that occur once on both sides establish a place; equal lines next to them are added to their block.
-    pub(super) fn blocks(&self, known: &[&str]) -> Vec<Block> {
+    pub(super) fn blocks(&self, known: &[&str]) -> Vec<MatchingLines> {
         let mut own: HashMap<&str, usize> = HashMap::with_capacity(known.len());
         for line in known {
             *own.entry(line).or_default() += 1;
         }
         let unique = known.iter().enumerate().filter(|(_, line)| own[*line] == 1);
         let pairs: Vec<(usize, usize)> = unique.filter_map(|(at, line)| Some((at, self.place_of(line)?))).collect();
-        let mut blocks: Vec<Block> = Vec::new();
+        let mut blocks: Vec<MatchingLines> = Vec::new();
         for (known_at, disk_at) in longest_rise(&pairs) {
             if blocks.last().is_some_and(|last| known_at < last.known_end() || disk_at < last.disk_end()) {
                 continue;
@@ -72,11 +72,11 @@ impl<'a> DiskLines<'a> {
 }
 
 /// Returns the block of equal lines around a pair, beginning no earlier than a floor.
-fn grown(known: &[&str], disk: &[&str], (known_at, disk_at): (usize, usize), floor: (usize, usize)) -> Block {
+fn grown(known: &[&str], disk: &[&str], (known_at, disk_at): (usize, usize), floor: (usize, usize)) -> MatchingLines {
     let most_before = (known_at - floor.0).min(disk_at - floor.1);
     let before = (1..=most_before).take_while(|back| known[known_at - back] == disk[disk_at - back]).count();
     let after = known[known_at..].iter().zip(&disk[disk_at..]).take_while(|(one, other)| one == other).count();
-    Block { known: known_at - before, disk: disk_at - before, len: before + after }
+    MatchingLines { known: known_at - before, disk: disk_at - before, len: before + after }
 }
 
 /// Returns the longest subsequence of pairs in which both sides rise; the first side rises already.
@@ -113,7 +113,7 @@ const MOST_GROWN: usize = 20;
 
 /// Whether the known lines reach the ends of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(super) struct FileBounds {
     /// Whether they begin where the file begins.
     pub(super) begins: bool,
     /// Whether they end where the file ends.
@@ -122,16 +122,16 @@ pub(super) struct Bounds {
 
 /// Returns the parts of the disk that are within what was known: everything from one strong block to the next, and
 /// other weak blocks by themselves.
-pub(super) fn regions(blocks: &[Block], known: usize, disk: usize, bounds: Bounds) -> Vec<Range<usize>> {
+pub(super) fn regions(blocks: &[MatchingLines], known: usize, disk: usize, bounds: FileBounds) -> Vec<Range<usize>> {
     if bounds.begins && bounds.ends {
         return (disk > 0).then_some(0..disk).into_iter().collect();
     }
-    let start = bounds.begins.then_some(Block { known: 0, disk: 0, len: 0 });
-    let end = bounds.ends.then_some(Block { known, disk, len: 0 });
-    let all: Vec<Block> = start.into_iter().chain(blocks.iter().copied()).chain(end).collect();
-    let is_strong = |block: &Block| block.len >= LEAST_STRONG || block.len == 0;
+    let start = bounds.begins.then_some(MatchingLines { known: 0, disk: 0, len: 0 });
+    let end = bounds.ends.then_some(MatchingLines { known, disk, len: 0 });
+    let all: Vec<MatchingLines> = start.into_iter().chain(blocks.iter().copied()).chain(end).collect();
+    let is_strong = |block: &MatchingLines| block.len >= LEAST_STRONG || block.len == 0;
     let mut regions: Vec<Range<usize>> = Vec::new();
-    let mut last: Option<Block> = None;
+    let mut last: Option<MatchingLines> = None;
     for block in all {
         let reaches = last.filter(|_| is_strong(&block)).filter(|last| {
             let (old, new) = (block.known.saturating_sub(last.known_end()), block.disk.saturating_sub(last.disk_end()));
@@ -166,7 +166,7 @@ fn join(regions: &mut Vec<Range<usize>>, region: Range<usize>) {
 mod tests {
     use super::*;
 
-    fn mapped(known: &str, disk: &str, bounds: Bounds) -> Vec<String> {
+    fn mapped(known: &str, disk: &str, bounds: FileBounds) -> Vec<String> {
         let known: Vec<&str> = known.split(' ').collect();
         let lines = DiskLines::new(disk.split(' ').collect());
         let blocks = lines.blocks(&known);
@@ -174,7 +174,7 @@ mod tests {
         regions.into_iter().map(|region| lines.lines[region].join(" ")).collect()
     }
 
-    const WITHIN: Bounds = Bounds { begins: false, ends: false };
+    const WITHIN: FileBounds = FileBounds { begins: false, ends: false };
 
     #[test]
     fn what_changed_between_known_lines_is_within_them() {
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn a_file_s_own_end_is_a_bound() {
-        let begins = Bounds { begins: true, ends: false };
+        let begins = FileBounds { begins: true, ends: false };
         assert_eq!(mapped("x a b c y", "7 8 a b c 9", begins), ["7 8 a b c"]);
-        let ends = Bounds { begins: false, ends: true };
+        let ends = FileBounds { begins: false, ends: true };
         assert_eq!(mapped("x a b c y", "7 8 a b c 9", ends), ["a b c 9"]);
-        let whole = Bounds { begins: true, ends: true };
+        let whole = FileBounds { begins: true, ends: true };
         assert_eq!(mapped("x y", "1 2 3", whole), ["1 2 3"]);
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::edit::Edit;
-use super::format::Run;
+use super::edit::TextEdit;
+use super::format::FormatterRun;
 use super::{FileModel, Now, extension_of, is_beneath, normalize};
 use crate::observation::Observation;
 use crate::path::{Places, folded, is_beneath_folded, last_part};
@@ -19,7 +19,7 @@ impl FileModel {
             Observation::Write { path, text } => self.open(path, at).write(now, text),
             Observation::Append { path, text } => self.open(path, at).append(now, text),
             Observation::Edit { path, old, new, all, takes_feed } => {
-                let edit = Edit::new(old, new, *takes_feed);
+                let edit = TextEdit::new(old, new, *takes_feed);
                 self.open(path, at).edit(now, &edit, *all);
             }
             Observation::Insert { path, after, text } => self.open(path, at).insert(now, *after, text),
@@ -33,7 +33,7 @@ impl FileModel {
             }
             Observation::Swept { under, extensions, by } => self.sweep(now, under.as_deref(), extensions, by),
             Observation::Formatted { under, extensions, formatter, is_local, is_proven, by } => {
-                let run = Run { formatter, is_local: *is_local, is_proven: *is_proven, by };
+                let run = FormatterRun { formatter, is_local: *is_local, is_proven: *is_proven, by };
                 self.format(now, under.as_deref(), extensions, run);
             }
             Observation::Made { path } => self.make(now, path),
@@ -150,7 +150,7 @@ impl FileModel {
     }
 
     /// Takes in that a formatter ran over files.
-    fn format(&mut self, now: Now, under: Option<&str>, extensions: &[String], run: Run<'_>) {
+    fn format(&mut self, now: Now, under: Option<&str>, extensions: &[String], run: FormatterRun<'_>) {
         let under = under.map(normalize).unwrap_or_default();
         let places = Places::from_iter([&*under]);
         for index in 0..self.files.len() {

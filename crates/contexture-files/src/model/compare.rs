@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::align::{Block, Bounds, DiskLines, regions};
+use super::align::{DiskLines, FileBounds, MatchingLines, regions};
 use super::{FileState, Segment};
 use crate::numbering::split_lines;
 
@@ -156,7 +156,7 @@ fn exact_place(segment: &Segment, disk: &[&str]) -> Option<usize> {
 fn changed(index: usize, segment: &Segment, disk: &DiskLines<'_>, is_whole: bool) -> Vec<Region> {
     let known: Vec<&str> = segment.lines.iter().map(|line| &*line.text).collect();
     let blocks = disk.blocks(&known);
-    let bounds = Bounds { begins: segment.first == Some(1), ends: is_whole };
+    let bounds = FileBounds { begins: segment.first == Some(1), ends: is_whole };
     let region = |range: std::ops::Range<usize>| {
         let made_of = pieces(&blocks, range.clone());
         Region { segment: index, start: range.start, made_of }
@@ -165,7 +165,7 @@ fn changed(index: usize, segment: &Segment, disk: &DiskLines<'_>, is_whole: bool
 }
 
 /// Returns what a part of the disk consists of.
-fn pieces(blocks: &[Block], range: std::ops::Range<usize>) -> Vec<Piece> {
+fn pieces(blocks: &[MatchingLines], range: std::ops::Range<usize>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = range.start;
     for block in blocks.iter().filter(|block| range.contains(&block.disk)) {

@@ -9,7 +9,7 @@ use crate::patch::Hunk;
 pub(super) const UNPLACED: &str = "an edit at a place that is not known";
 
 /// A piece of text and what replaces it.
-pub(super) struct Edit {
+pub(super) struct TextEdit {
     old: String,
     new: String,
     takes_feed: bool,
@@ -17,7 +17,7 @@ pub(super) struct Edit {
     grown: isize,
 }
 
-impl Edit {
+impl TextEdit {
     pub(super) fn new(old: &str, new: &str, takes_feed: bool) -> Self {
         let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
         let feeds = |text: &str| text.matches('\n').count() as isize;
@@ -148,7 +148,7 @@ impl FileState {
     }
 
     /// Replaces a piece of text that the file has once, or all occurrences.
-    pub(super) fn edit(&mut self, now: Now, edit: &Edit, all: bool) {
+    pub(super) fn edit(&mut self, now: Now, edit: &TextEdit, all: bool) {
         self.deleted = false;
         self.mark_edited(now.at);
         let (old, new) = edit.pieces();
@@ -176,7 +176,7 @@ impl FileState {
     }
 
     /// Notes what an edit may have done to the end of the file.
-    fn settle_end(&mut self, now: Now, edit: &Edit) {
+    fn settle_end(&mut self, now: Now, edit: &TextEdit) {
         if self.end != End::Closed && edit.new.ends_with('\n') && !edit.old.ends_with('\n') {
             // If the file ended without a line feed, the new one ends its last line and begins no other.
             let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
@@ -190,7 +190,7 @@ impl FileState {
         }
     }
 
-    fn edit_once(&mut self, now: Now, edit: &Edit, counts: &[usize]) {
+    fn edit_once(&mut self, now: Now, edit: &TextEdit, counts: &[usize]) {
         let is_placed = counts.iter().zip(&self.segments).any(|(count, segment)| {
             *count > 0 && segment.first.is_some() && segment.lines.iter().all(super::Line::is_sure)
         });
@@ -231,7 +231,7 @@ impl FileState {
         self.finish(now);
     }
 
-    fn edit_all(&mut self, now: Now, edit: &Edit) {
+    fn edit_all(&mut self, now: Now, edit: &TextEdit) {
         let is_whole = self.whole;
         let start = self.start();
         let old: Vec<&str> = edit.old.split('\n').collect();
@@ -248,7 +248,7 @@ impl FileState {
     }
 
     /// Notes a change of lines that are not known together: known old lines are removed, and the new lines are added.
-    fn edit_unknown(&mut self, now: Now, edit: &Edit) {
+    fn edit_unknown(&mut self, now: Now, edit: &TextEdit) {
         let (old, new) = edit.pieces();
         if edit.takes_feed {
             // An unknown line may be joined with the one after it, or be gone.

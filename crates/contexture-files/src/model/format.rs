@@ -10,7 +10,7 @@ use super::{FileState, Grade, Line, Now, Segment};
 
 /// A formatter's last run over a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Formatting {
+pub(super) struct LastFormatting {
     /// The formatter.
     pub(super) by: String,
     /// When it ran.
@@ -19,7 +19,7 @@ pub(super) struct Formatting {
 
 /// A run of a formatter.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct FormatterRun<'a> {
     /// The formatter, by a name that is the same for all ways to start it.
     pub(super) formatter: &'a str,
     /// Whether what it changes is near to what it dislikes.
@@ -32,7 +32,7 @@ pub(super) struct Run<'a> {
 
 impl FileState {
     /// Takes in that a formatter ran over the file.
-    pub(super) fn format(&mut self, now: Now, run: Run<'_>) {
+    pub(super) fn format(&mut self, now: Now, run: FormatterRun<'_>) {
         let before = self.formatted.take().filter(|before| before.by == run.formatter);
         let is_formatted = before.is_some() || looks_formatted(run.formatter, &self.segments);
         let since = before.as_ref().map_or(0, |before| before.at);
@@ -53,7 +53,7 @@ impl FileState {
         }
         if run.is_proven {
             self.is_cut = false;
-            self.formatted = Some(Formatting { by: run.formatter.to_owned(), at: now.at });
+            self.formatted = Some(LastFormatting { by: run.formatter.to_owned(), at: now.at });
         } else if !self.is_all_in_doubt() {
             self.formatted = before;
         }
@@ -161,14 +161,14 @@ fn looks_formatted(formatter: &str, segments: &[Segment]) -> bool {
 
 /// Whether a block between blank lines is such as a formatter of Go leaves it: each line by itself, and what is aligned.
 fn is_laid_out(block: &[Line]) -> bool {
-    let mut before: Option<Columns> = None;
+    let mut before: Option<AlignedColumns> = None;
     for line in block {
         let text = &*line.text;
         // A text in quotes that goes on is not followed.
         if text.matches('`').count() % 2 == 1 || is_odd_go(text) {
             return false;
         }
-        let now = Columns::of(text);
+        let now = AlignedColumns::of(text);
         if before.as_ref().is_some_and(|before| !before.agrees(&now)) {
             return false;
         }
@@ -183,7 +183,7 @@ fn is_laid_out(block: &[Line]) -> bool {
 
 /// Where the parts of a line begin that are aligned with those of the lines beside it.
 #[derive(Debug, PartialEq, Eq)]
-struct Columns {
+struct AlignedColumns {
     indent: usize,
     /// After `key:`, or after a name in a list of names.
     value: Option<usize>,
@@ -222,7 +222,7 @@ const KEYWORDS: [&str; 24] = [
 /// Signs after a name in a statement.
 const SIGNS: [char; 12] = [':', '+', '-', '<', '>', '!', '|', '&', '*', '/', '=', '%'];
 
-impl Columns {
+impl AlignedColumns {
     fn of(line: &str) -> Self {
         let bare = line.trim_start_matches('\t');
         let indent = line.len() - bare.len();
@@ -246,7 +246,7 @@ impl Columns {
     }
 
     /// Whether two lines that follow each other are aligned, as far as they should be.
-    fn agrees(&self, next: &Columns) -> bool {
+    fn agrees(&self, next: &AlignedColumns) -> bool {
         let agree = |one: Option<usize>, other: Option<usize>| one.is_none() || other.is_none() || one == other;
         self.indent != next.indent || (agree(self.value, next.value) && agree(self.comment, next.comment))
     }

@@ -12,12 +12,12 @@ const MAX_NAMES: usize = 2_000;
 
 /// Files that were named before anything was known of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NamedFiles {
     /// By path, or by bare name as it was said.
     noted: HashMap<String, (u32, Who)>,
 }
 
-impl Names {
+impl NamedFiles {
     pub(super) fn note(&mut self, normal: String, at: u32, who: Who) {
         // A name given by the user counts more than one given by the agent.
         let is_less = |known: &(u32, Who)| known.1 == Who::User && who != Who::User;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::format::Formatting;
+use super::format::LastFormatting;
 use super::index::PathIndex;
-use super::names::Names;
-use super::shelf::Shelf;
+use super::names::NamedFiles;
+use super::shelf::KnownFiles;
 use super::state::End;
 use super::{Cause, DiskChange, FileModel, FileState, Grade, Line, Mention, Presumptions, Segment, Who};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
@@ -60,7 +60,7 @@ impl FileModel {
             Ok((FileState::wake(before.clone(), unpacker)?, unpacker.flag()?))
         })?;
         let index = PathIndex::wake(unpacker, files.len())?;
-        let names = Names::wake(unpacker)?;
+        let names = NamedFiles::wake(unpacker)?;
         let presumptions = Presumptions::wake(unpacker)?;
         let links: Vec<_> = unpacker.list(|unpacker| Ok((owned(unpacker)?, owned(unpacker)?)))?;
         let printed = unpacker.list(|unpacker| Ok((unpacker.list(owned)?, unpacker.place(files.len())?)))?;
@@ -72,7 +72,7 @@ impl FileModel {
         }
         let printed: HashMap<Vec<String>, usize> = printed.into_iter().collect();
         Ok(Self {
-            files: Shelf::of(files),
+            files: KnownFiles::of(files),
             index,
             names,
             presumptions,
@@ -151,7 +151,7 @@ impl FileState {
             End::Open => 2,
         });
         packer.flag(formatted.is_some());
-        if let Some(Formatting { by, at }) = formatted {
+        if let Some(LastFormatting { by, at }) = formatted {
             packer.text(by);
             packer.number(*at);
         }
@@ -188,7 +188,7 @@ impl FileState {
                 _ => return Err(Damaged),
             },
             formatted: match unpacker.flag()? {
-                true => Some(Formatting { by: owned(unpacker)?, at: unpacker.number()? }),
+                true => Some(LastFormatting { by: owned(unpacker)?, at: unpacker.number()? }),
                 false => None,
             },
             is_cut: unpacker.flag()?,

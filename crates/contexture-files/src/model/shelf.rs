@@ -9,7 +9,7 @@ use crate::path::folded;
 
 /// Files in the order in which they were first seen. Mutable access to a file changes its revision.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct KnownFiles {
     files: Vec<FileState>,
     revisions: Vec<u64>,
     /// The revision at which each was last compared with the disk.
@@ -22,7 +22,7 @@ pub(super) struct Shelf {
     undoubted: BTreeSet<usize>,
 }
 
-impl Shelf {
+impl KnownFiles {
     /// Adds a file; returns its place.
     pub(super) fn add(&mut self, file: FileState) -> usize {
         self.normals.push(normal_of(&file));
@@ -132,7 +132,7 @@ fn folded_of(file: &FileState) -> Option<Box<str>> {
     }
 }
 
-impl Deref for Shelf {
+impl Deref for KnownFiles {
     type Target = [FileState];
 
     fn deref(&self) -> &[FileState] {
@@ -140,7 +140,7 @@ impl Deref for Shelf {
     }
 }
 
-impl Index<usize> for Shelf {
+impl Index<usize> for KnownFiles {
     type Output = FileState;
 
     fn index(&self, file: usize) -> &FileState {

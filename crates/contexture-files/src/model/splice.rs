@@ -454,7 +454,7 @@ pub(super) fn occurrences(segment: &Segment, old: &str) -> usize {
 }
 
 /// A segment in which a piece was replaced.
-pub(super) struct Replaced {
+pub(super) struct SplicedSegment {
     pub(super) head: Segment,
     /// What follows, if it is not certain how both parts are joined.
     pub(super) tail: Option<Segment>,
@@ -468,16 +468,18 @@ pub(super) struct Replaced {
 ///
 /// Some tools also remove the line feed after a removed text (`takes_feed`). It is not known whether this one did, so
 /// the line that depends on it is left out and the rest becomes a separate segment without numbers.
-pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> Replaced {
+pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str, takes_feed: bool) -> SplicedSegment {
     let text = join_lines(&segment.lines) + "\n";
-    let Some(start) = text.find(old) else { return Replaced { head: segment, tail: None, line: 0, is_sure: false } };
+    let Some(start) = text.find(old) else {
+        return SplicedSegment { head: segment, tail: None, line: 0, is_sure: false };
+    };
     let range = start..start + old.len();
     let line = text[..start].matches('\n').count();
     let last = (line + old.matches('\n').count()).min(segment.lines.len() - 1);
     let is_sure = segment.lines[line..=last].iter().all(Line::is_sure);
     if !(takes_feed && text[range.end..].starts_with('\n')) {
         replace_range(&mut segment, now, &text, range, new);
-        return Replaced { head: segment, tail: None, line, is_sure };
+        return SplicedSegment { head: segment, tail: None, line, is_sure };
     }
     let begins_line = start == 0 || text[..start].ends_with('\n');
     // The rest of the first line may have been joined with the line after the last.
@@ -486,7 +488,7 @@ pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str,
     segment.lines.truncate(line);
     let guess = segment.place().map(|first| first + line);
     let tail = Segment { first: None, guess, lines: rest, is_hit: segment.is_hit };
-    Replaced { head: segment, tail: Some(tail), line, is_sure }
+    SplicedSegment { head: segment, tail: Some(tail), line, is_sure }
 }
 
 /// Replaces every occurrence of a text in a segment.

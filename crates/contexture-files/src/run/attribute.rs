@@ -1,6 +1,6 @@
 //! Decides which lines of an output belong to which file, where the boundaries are certain.
 
-use crate::commands::prints::{Part, Prints, Shown};
+use crate::commands::prints::{FilePart, PrintedLines, Prints};
 use crate::commands::sed::Ranges;
 use crate::found::{observe_hits, observe_old_diff};
 use crate::framing::{FRAYED, Framed, is_cut_mark};
@@ -9,7 +9,7 @@ use crate::observation::Observation;
 use crate::path::Directory;
 
 /// One pipeline: what it printed and what it did.
-pub(super) struct Step {
+pub(super) struct PipelineEffects {
     pub(super) prints: Prints,
     pub(super) is_proven: bool,
     /// Whether it certainly ran.
@@ -23,7 +23,7 @@ pub(super) struct Step {
 
 /// Lines of an output that belong together, and what is certain about their ends.
 #[derive(Clone, Copy)]
-struct Lines<'a> {
+struct OutputLines<'a> {
     lines: &'a [&'a str],
     /// Whether no line is missing before the first.
     from_start: bool,
@@ -33,14 +33,14 @@ struct Lines<'a> {
 
 /// Returns what every pipeline changed and showed, in order.
 pub(super) fn attribute(
-    steps: Vec<Step>,
+    steps: Vec<PipelineEffects>,
     output: &Framed<'_>,
     programs: &[&str],
     is_failed: bool,
     directory: &Directory,
 ) -> Vec<Observation> {
     let lines: Vec<&str> = split_lines(&output.text).collect();
-    let all = Lines { lines: &lines, from_start: output.is_exact, to_end: output.is_exact };
+    let all = OutputLines { lines: &lines, from_start: output.is_exact, to_end: output.is_exact };
     let prints: Vec<Prints> = steps.iter().map(|step| step.prints.clone()).collect();
     let prints: Vec<&Prints> = prints.iter().collect();
     let is_unclear = is_failed || lines.iter().any(|line| is_complaint(line, programs));
@@ -90,7 +90,7 @@ fn is_complaint(line: &str, programs: &[&str]) -> bool {
 }
 
 /// Returns the lines of each print, or `None` if it is unknown where one ends and the next begins.
-fn cut<'a>(prints: &[&Prints], all: Lines<'a>, is_still: bool) -> Option<Vec<Option<Lines<'a>>>> {
+fn cut<'a>(prints: &[&Prints], all: OutputLines<'a>, is_still: bool) -> Option<Vec<Option<OutputLines<'a>>>> {
     let mut cuts = vec![None; prints.len()];
     let sources: Vec<usize> = (0..prints.len()).filter(|index| *prints[*index] != Prints::Nothing).collect();
     if let [only] = sources.as_slice() {
@@ -108,7 +108,7 @@ fn cut<'a>(prints: &[&Prints], all: Lines<'a>, is_still: bool) -> Option<Vec<Opt
     let (mut start, mut next) = (0, 0);
     for mark in marks.into_iter().chain([(sources.len(), all.lines.len())]) {
         let (source, line) = mark;
-        let lines = Lines {
+        let lines = OutputLines {
             lines: all.lines.get(start..line)?,
             from_start: start > 0 || all.from_start,
             to_end: line < all.lines.len() || all.to_end,
@@ -150,9 +150,9 @@ fn marks(prints: &[&Prints], sources: &[usize], lines: &[&str]) -> Option<Vec<(u
 fn share<'a>(
     prints: &[&Prints],
     sources: &[usize],
-    lines: Lines<'a>,
+    lines: OutputLines<'a>,
     is_still: bool,
-    cuts: &mut [Option<Lines<'a>>],
+    cuts: &mut [Option<OutputLines<'a>>],
 ) -> Option<()> {
     match sources {
         [] => return lines.lines.is_empty().then_some(()),
@@ -166,7 +166,7 @@ fn share<'a>(
         let last = parts.len() - 1;
         for (index, (source, part)) in sources.iter().zip(parts).enumerate() {
             let to_end = index < last || lines.to_end;
-            cuts[*source] = Some(Lines { lines: part, from_start: true, to_end });
+            cuts[*source] = Some(OutputLines { lines: part, from_start: true, to_end });
         }
         return Some(());
     }
@@ -181,7 +181,7 @@ fn share<'a>(
     let mut start = 0;
     for (source, count) in sources.iter().zip(counts) {
         let part = &lines.lines[start..start + count];
-        cuts[*source] = Some(Lines { lines: part, from_start: true, to_end: true });
+        cuts[*source] = Some(OutputLines { lines: part, from_start: true, to_end: true });
         start += count;
     }
     Some(())
@@ -192,7 +192,8 @@ fn share<'a>(
 /// joined or be missing.
 fn by_numbers<'a>(prints: &[&Prints], sources: &[usize], lines: &'a [&'a str]) -> Option<Vec<&'a [&'a str]>> {
     let asked = |source: &usize| match prints[*source] {
-        Prints::File(Shown { part: Part::Ranges(ranges), is_numbered: true, .. }) => match ranges.as_slice() {
+        Prints::File(PrintedLines { part: FilePart::Ranges(ranges), is_numbered: true, .. }) => match ranges.as_slice()
+        {
             [range] => Some(*range),
             _ => None,
         },
@@ -222,7 +223,9 @@ const MAX_LENGTH: usize = 10_000;
 /// Returns how many lines each of some prints of one file has, if only one length of the file explains their total.
 fn by_length(prints: &[&Prints], sources: &[usize], count: usize) -> Option<Vec<usize>> {
     let of = |source: &usize| match prints[*source] {
-        Prints::File(Shown { path, part: Part::Ranges(ranges), is_numbered: false, .. }) => Some((path, ranges)),
+        Prints::File(PrintedLines { path, part: FilePart::Ranges(ranges), is_numbered: false, .. }) => {
+            Some((path, ranges))
+        }
         _ => None,
     };
     let asked: Vec<(&String, &Ranges)> = sources.iter().map(of).collect::<Option<_>>()?;
@@ -262,14 +265,16 @@ fn numbered_line(line: &str) -> Option<(usize, &str)> {
 /// How many lines a print has at most.
 fn most_lines(prints: &Prints) -> Option<usize> {
     match prints {
-        Prints::File(Shown { part: Part::Last(count), .. }) => Some(*count),
-        Prints::File(Shown { part: Part::Ranges(ranges), .. }) => ranges.iter().map(|(_, count)| *count).sum(),
+        Prints::File(PrintedLines { part: FilePart::Last(count), .. }) => Some(*count),
+        Prints::File(PrintedLines { part: FilePart::Ranges(ranges), .. }) => {
+            ranges.iter().map(|(_, count)| *count).sum()
+        }
         _ => None,
     }
 }
 
 /// Returns what the lines of one print tell; `None` if it only looked at files.
-fn take(prints: &Prints, lines: Lines<'_>, is_proven: bool, directory: &Directory) -> Option<Vec<Observation>> {
+fn take(prints: &Prints, lines: OutputLines<'_>, is_proven: bool, directory: &Directory) -> Option<Vec<Observation>> {
     match prints {
         Prints::File(shown) if shown.is_numbered => take_numbered(shown, lines),
         Prints::File(shown) => take_plain(shown, lines, is_proven),
@@ -289,23 +294,23 @@ fn read(path: &str, first: Option<usize>, lines: &[&str], whole: bool) -> Observ
 }
 
 /// Takes lines that carry their numbers.
-fn take_numbered(shown: &Shown, lines: Lines<'_>) -> Option<Vec<Observation>> {
+fn take_numbered(shown: &PrintedLines, lines: OutputLines<'_>) -> Option<Vec<Observation>> {
     let end = lines.lines.len() - usize::from(!lines.to_end && !lines.lines.is_empty());
     let numbered: Vec<(usize, &str)> =
         lines.lines[..end].iter().map(|line| numbered_line(line)).collect::<Option<_>>()?;
     let first = numbered.first()?.0;
     let runs: Vec<&[(usize, &str)]> = numbered.chunk_by(|one, next| next.0 == one.0 + 1).collect();
     let is_asked = match &shown.part {
-        Part::Ranges(ranges) => {
+        FilePart::Ranges(ranges) => {
             let begins = |run: &&[(usize, &str)]| ranges.iter().any(|(asked, _)| *asked == run[0].0);
             first == ranges.first()?.0 && runs.iter().all(begins) && runs.is_sorted_by_key(|run| run[0].0)
         }
-        Part::Last(_) => runs.len() == 1,
+        FilePart::Last(_) => runs.len() == 1,
     };
     if !is_asked {
         return None;
     }
-    let whole = shown.part == Part::Ranges(vec![(1, None)]) && lines.to_end && runs.len() == 1;
+    let whole = shown.part == FilePart::Ranges(vec![(1, None)]) && lines.to_end && runs.len() == 1;
     let told = |run: &&[(usize, &str)]| {
         let texts: Vec<&str> = run.iter().map(|(_, text)| *text).collect();
         read(&shown.path, Some(run[0].0), &texts, whole)
@@ -314,13 +319,13 @@ fn take_numbered(shown: &Shown, lines: Lines<'_>) -> Option<Vec<Observation>> {
 }
 
 /// Takes lines as they are in the file.
-fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Observation>> {
+fn take_plain(shown: &PrintedLines, lines: OutputLines<'_>, is_proven: bool) -> Option<Vec<Observation>> {
     let count = lines.lines.len();
     let asked = most_lines(&Prints::File(shown.clone()));
     if asked.is_some_and(|asked| count > asked) {
         return None;
     }
-    let Part::Ranges(ranges) = &shown.part else {
+    let FilePart::Ranges(ranges) = &shown.part else {
         let kept = count - usize::from(!lines.to_end && count > 0);
         if lines.lines.iter().any(|line| is_cut_mark(line)) {
             return None;
@@ -358,7 +363,12 @@ fn take_plain(shown: &Shown, lines: Lines<'_>, is_proven: bool) -> Option<Vec<Ob
 }
 
 /// Takes lines of which the harness left out some in the middle.
-fn take_cut(shown: &Shown, ranges: &[(usize, Option<usize>)], lines: Lines<'_>, at: usize) -> Option<Vec<Observation>> {
+fn take_cut(
+    shown: &PrintedLines,
+    ranges: &[(usize, Option<usize>)],
+    lines: OutputLines<'_>,
+    at: usize,
+) -> Option<Vec<Observation>> {
     let [(first, _)] = ranges else { return None };
     let before = &lines.lines[..at.saturating_sub(FRAYED)];
     let marks = lines.lines.iter().rposition(|line| is_cut_mark(line)).unwrap_or(at);

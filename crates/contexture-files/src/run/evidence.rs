@@ -1,19 +1,19 @@
 //! What commands say that they changed: nothing, or the files that they name.
 
-use crate::commands::told;
+use crate::commands::command_label;
 use crate::observation::Observation;
 use crate::shell::{Script, Simple};
 
 /// What one command of a script said of itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct CommandReport {
     /// The command, in short.
     by: String,
     /// What it changed, as written; nothing if that is empty.
     changed: Vec<String>,
 }
 
-impl Said {
+impl CommandReport {
     /// Replaces what the command might have changed by what it said.
     pub(super) fn settle(self, observations: &mut Vec<Observation>) {
         let is_its_own = |told: &Observation| match told {
@@ -36,8 +36,8 @@ impl Said {
 }
 
 /// What the one command of a script that may change files says of itself, if no other may have said it.
-pub(super) fn said(script: &Script, output: &str) -> Option<Said> {
-    idle(script, output).map(|by| Said { by, changed: Vec::new() }).or_else(|| merged(script, output))
+pub(super) fn said(script: &Script, output: &str) -> Option<CommandReport> {
+    idle(script, output).map(|by| CommandReport { by, changed: Vec::new() }).or_else(|| merged(script, output))
 }
 
 /// Whether a script put changes aside and took them back, so that all files are as they were.
@@ -62,7 +62,7 @@ pub(super) fn settle_stash(script: &Script, output: &str, observations: &mut Vec
     if push > pop || !is_back || !is_saved {
         return;
     }
-    let by = [told(commands[*push]), told(commands[*pop])];
+    let by = [command_label(commands[*push]), command_label(commands[*pop])];
     let is_theirs = |told: &Observation| matches!(told, Observation::Swept { by: own, .. } if by.contains(own));
     // What was shown or changed in between was another state.
     let says_nothing = |told: &Observation| {
@@ -129,7 +129,7 @@ fn idle(script: &Script, output: &str) -> Option<String> {
         }
         None => formatted_nothing(output),
     };
-    says.then(|| told(command))
+    says.then(|| command_label(command))
 }
 
 /// The action of a `git` command.
@@ -156,7 +156,7 @@ fn formatted_nothing(output: &str) -> bool {
 }
 
 /// The files that a merge says it changed, all of them.
-fn merged(script: &Script, output: &str) -> Option<Said> {
+fn merged(script: &Script, output: &str) -> Option<CommandReport> {
     let merges = |command: &&Simple| matches!(action(command), Some("merge" | "pull"));
     let mut commands = script.commands().filter(merges);
     let command = commands.next().filter(|_| commands.next().is_none())?;
@@ -176,7 +176,7 @@ fn merged(script: &Script, output: &str) -> Option<Said> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [count, "file" | "files", "changed," | "changed", ..] = words.as_slice() else { return None };
         let is_all = count.parse() == Ok(changed.len()) && !changed.is_empty();
-        return is_all.then(|| Said { by: told(command), changed });
+        return is_all.then(|| CommandReport { by: command_label(command), changed });
     }
     None
 }

@@ -6,8 +6,8 @@ use super::echoes::echoes;
 use super::parts::{shown_lines, view_bytes_in};
 use crate::decision::{BringBack, FoldDecision};
 use crate::digest::lost_on_disk;
-use crate::knowledge::Touched;
-use crate::settings::Settings;
+use crate::knowledge::TouchedFiles;
+use crate::settings::FoldSettings;
 use crate::state::State;
 use crate::view::{self, Chunk};
 use crate::written::BROUGHT_BACK_TITLE;
@@ -19,8 +19,8 @@ const ECHOES_PART: u64 = 4;
 
 /// Brings back what is known of the files that were just touched or named and is not in the window. If only a line of a
 /// file was named, that is what surrounds the line.
-pub(super) fn bring_back(settings: &Settings, state: &mut State) -> Option<FoldDecision> {
-    let Touched { files, pointed_at } = state.knowledge.touched();
+pub(super) fn bring_back(settings: &FoldSettings, state: &mut State) -> Option<FoldDecision> {
+    let TouchedFiles { files, pointed_at } = state.knowledge.touched();
     let news = news(state, &[files.as_slice(), pointed_at.as_slice()].concat());
     let touched = hiding(state, files);
     let files = hiding(state, touched.iter().copied().chain(pointed_at).collect());
@@ -78,7 +78,7 @@ fn hides_lines(state: &State, file: usize) -> bool {
 
 /// Chooses chunks and renders them, within a number of tokens.
 fn render_within(
-    settings: &Settings,
+    settings: &FoldSettings,
     state: &State,
     chunks: &[Chunk],
     is_out: &[bool],

@@ -10,12 +10,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::said::{LEAST_REPEATED_BYTES, Pinned, cut_said, cut_text, level, limits, others_note, repeated};
-use super::spoken::{Spoken, Voice};
-use crate::conversation::{Conversation, Speaker};
+use super::said::{LEAST_REPEATED_BYTES, PinnedItems, cut_said, cut_text, level, limits, others_note, repeated};
+use super::spoken::{DialoguePiece, DialogueVoice};
+use crate::conversation::{ConversationItems, ItemSpeaker};
 use crate::decision::{CutSaid, Piece, Records};
 use crate::records::dullest;
-use crate::settings::Settings;
+use crate::settings::FoldSettings;
 use crate::state::State;
 use crate::tuning::{LEAST_TOLD_SHARE, LEAST_TOLD_TOKENS, RECORDS_AIM_SHARE, RECORDS_SHARE, TOLD_AIM_SHARE};
 
@@ -28,14 +28,14 @@ pub(super) struct Dialogue {
     /// The pieces, in order: first those that the window shows already, as far as they are not cut.
     pub(super) pieces: Vec<Piece>,
     /// What had to be cut.
-    pub(super) cut: Cuts,
+    pub(super) cut: DialogueCuts,
     /// Tokens of all pieces.
     pub(super) tokens: u64,
 }
 
 /// What had to be cut of a dialogue.
 #[derive(Default)]
-pub(super) struct Cuts {
+pub(super) struct DialogueCuts {
     /// What people said, and what is pinned.
     pub(super) said: Vec<CutSaid>,
     /// What the agent said.
@@ -45,27 +45,27 @@ pub(super) struct Cuts {
 }
 
 /// Whose words an item is; `None` if it is neither said nor pinned.
-fn voice(conversation: &Conversation, pinned: &Pinned, at: usize) -> Option<Voice> {
+fn voice(conversation: &ConversationItems, pinned: &PinnedItems, at: usize) -> Option<DialogueVoice> {
     match conversation.speaker(at) {
-        _ if pinned.kept.contains(&at) => Some(Voice::Pinned),
-        Speaker::Instructor => Some(Voice::Instructor),
-        Speaker::User => Some(Voice::User),
-        Speaker::Model => conversation.is_told(at).then_some(Voice::Agent),
-        Speaker::Tool | Speaker::Program => None,
+        _ if pinned.kept.contains(&at) => Some(DialogueVoice::Pinned),
+        ItemSpeaker::Instructor => Some(DialogueVoice::Instructor),
+        ItemSpeaker::User => Some(DialogueVoice::User),
+        ItemSpeaker::Model => conversation.is_told(at).then_some(DialogueVoice::Agent),
+        ItemSpeaker::Tool | ItemSpeaker::Program => None,
     }
 }
 
 impl Dialogue {
     /// Returns the dialogue before a position, whole.
-    pub(super) fn whole(settings: &Settings, state: &State, end: usize) -> Self {
-        let spoken = spoken(settings, state, end, &Pinned::new(state, end, u64::MAX));
-        Self::of(settings, state, spoken, Cuts::default())
+    pub(super) fn whole(settings: &FoldSettings, state: &State, end: usize) -> Self {
+        let spoken = spoken(settings, state, end, &PinnedItems::new(state, end, u64::MAX));
+        Self::of(settings, state, spoken, DialogueCuts::default())
     }
 
     /// Returns the dialogue before a position within a number of tokens.
-    pub(super) fn within(settings: &Settings, state: &State, end: usize, room: u64) -> Self {
-        let pinned = Pinned::new(state, end, room);
-        let mut cuts = Cuts::default();
+    pub(super) fn within(settings: &FoldSettings, state: &State, end: usize, room: u64) -> Self {
+        let pinned = PinnedItems::new(state, end, room);
+        let mut cuts = DialogueCuts::default();
         // What was said is shown like anything else that was said.
         let left_out = pinned.left_out.iter().filter(|at| voice(&state.conversation, &pinned, **at).is_none());
         cuts.said.extend(left_out.map(|at| cut_said(state, *at, 0)));
@@ -77,67 +77,67 @@ impl Dialogue {
         Self::of(settings, state, spoken, cuts)
     }
 
-    fn of(settings: &Settings, state: &State, mut spoken: Vec<Spoken>, cut: Cuts) -> Self {
+    fn of(settings: &FoldSettings, state: &State, mut spoken: Vec<DialoguePiece>, cut: DialogueCuts) -> Self {
         let first = spoken.first().and_then(|first| first.piece.position());
-        if first.is_some_and(|at| state.conversation.speaker(at) == Speaker::Model) {
+        if first.is_some_and(|at| state.conversation.speaker(at) == ItemSpeaker::Model) {
             let records = Records { from: 0, to: 0, text: BEGAN_EARLIER.into() };
             let tokens = settings.meter.made(BEGAN_EARLIER);
-            spoken.insert(0, Spoken { piece: Piece::Records(records), tokens, voice: Voice::Records });
+            spoken.insert(0, DialoguePiece { piece: Piece::Records(records), tokens, voice: DialogueVoice::Records });
         }
         let tokens = total(&spoken);
         Self { pieces: spoken.into_iter().map(|spoken| spoken.piece).collect(), cut, tokens }
     }
 }
 
-fn total(spoken: &[Spoken]) -> u64 {
+fn total(spoken: &[DialoguePiece]) -> u64 {
     spoken.iter().map(|spoken| spoken.tokens).sum()
 }
 
 /// Returns what the window shows of the dialogue, and then what was said since, before a position.
-fn spoken(settings: &Settings, state: &State, end: usize, pinned: &Pinned) -> Vec<Spoken> {
+fn spoken(settings: &FoldSettings, state: &State, end: usize, pinned: &PinnedItems) -> Vec<DialoguePiece> {
     let conversation = &state.conversation;
     let shown = state.shown.dialogue().filter_map(|(piece, tokens)| {
         let voice = match piece.position() {
             Some(at) => voice(conversation, pinned, at)?,
-            None => Voice::Records,
+            None => DialogueVoice::Records,
         };
-        Some(Spoken { piece: piece.clone(), tokens, voice })
+        Some(DialoguePiece { piece: piece.clone(), tokens, voice })
     });
-    let mut spoken: Vec<Spoken> = shown.collect();
+    let mut spoken: Vec<DialoguePiece> = shown.collect();
     let before: BTreeSet<usize> = spoken.iter().filter_map(|shown| shown.piece.position()).collect();
     let chapter = Chapter { settings, state, pinned, from: state.shown.start(), end };
     // The output of a pinned call may have come after the call was folded.
     let was_not_said = |at: &usize| !conversation.speaker(*at).is_person() && !conversation.is_told(*at);
     let late = pinned.kept.range(..chapter.from).filter(|at| !before.contains(at) && was_not_said(at));
     let late = late.filter(|at| conversation.holds(**at));
-    spoken.extend(late.map(|at| chapter.logged(*at, Voice::Pinned)));
+    spoken.extend(late.map(|at| chapter.logged(*at, DialogueVoice::Pinned)));
     chapter.add(&mut spoken);
     spoken
 }
 
 /// What a fold adds to the dialogue.
 struct Chapter<'a> {
-    settings: &'a Settings,
+    settings: &'a FoldSettings,
     state: &'a State,
-    pinned: &'a Pinned,
+    pinned: &'a PinnedItems,
     from: usize,
     end: usize,
 }
 
 impl Chapter<'_> {
-    fn logged(&self, at: usize, voice: Voice) -> Spoken {
-        Spoken { piece: Piece::Logged(at), tokens: self.state.conversation.item_tokens(at), voice }
+    fn logged(&self, at: usize, voice: DialogueVoice) -> DialoguePiece {
+        DialoguePiece { piece: Piece::Logged(at), tokens: self.state.conversation.item_tokens(at), voice }
     }
 
-    fn add(&self, spoken: &mut Vec<Spoken>) {
+    fn add(&self, spoken: &mut Vec<DialoguePiece>) {
         let conversation = &self.state.conversation;
-        let mut heard = Heard::before(conversation, self.from);
+        let mut heard = LongTexts::before(conversation, self.from);
         let mut recorded = self.from;
         for at in self.from..self.end {
             let Some(voice) = voice(conversation, self.pinned, at) else { continue };
             self.add_records(spoken, recorded..at);
             recorded = at;
-            if matches!(voice, Voice::Agent | Voice::Pinned) {
+            if matches!(voice, DialogueVoice::Agent | DialogueVoice::Pinned) {
                 heard.agent();
                 spoken.push(self.logged(at, voice));
                 continue;
@@ -147,24 +147,24 @@ impl Chapter<'_> {
                 Repeated::Directly => {}
                 Repeated::Later(note) => {
                     let tokens = self.settings.meter.made(&note);
-                    spoken.push(Spoken { piece: Piece::Shortened(at, note), tokens, voice });
+                    spoken.push(DialoguePiece { piece: Piece::Shortened(at, note), tokens, voice });
                 }
             }
         }
         self.add_records(spoken, recorded..self.end);
     }
 
-    fn add_records(&self, spoken: &mut Vec<Spoken>, range: Range<usize>) {
+    fn add_records(&self, spoken: &mut Vec<DialoguePiece>, range: Range<usize>) {
         let is_pinned = |at: usize| self.pinned.kept.contains(&at);
         let Some(text) = self.state.ledger.render(range.clone(), is_pinned) else { return };
         let tokens = self.settings.meter.made(&text);
         let piece = Piece::Records(Records { from: range.start, to: range.end, text });
-        spoken.push(Spoken { piece, tokens, voice: Voice::Records });
+        spoken.push(DialoguePiece { piece, tokens, voice: DialogueVoice::Records });
     }
 }
 
 /// The long texts that people said so far.
-struct Heard<'a> {
+struct LongTexts<'a> {
     texts: HashMap<Cow<'a, str>, usize>,
     count: usize,
 }
@@ -178,9 +178,9 @@ enum Repeated {
     Later(Arc<str>),
 }
 
-impl<'a> Heard<'a> {
+impl<'a> LongTexts<'a> {
     /// What people said before a position.
-    fn before(conversation: &'a Conversation, end: usize) -> Self {
+    fn before(conversation: &'a ConversationItems, end: usize) -> Self {
         let mut heard = Self { texts: HashMap::new(), count: 0 };
         for at in 0..end {
             if conversation.is_told(at) {
@@ -197,14 +197,14 @@ impl<'a> Heard<'a> {
     }
 
     /// Notes a text; returns when it was said before.
-    fn note(&mut self, conversation: &'a Conversation, at: usize) -> Option<usize> {
+    fn note(&mut self, conversation: &'a ConversationItems, at: usize) -> Option<usize> {
         self.count += 1;
         let text = conversation.text(at);
         let is_long = text.len() >= LEAST_REPEATED_BYTES && others_note(conversation.item(at)).is_none();
         if is_long { self.texts.insert(text, self.count) } else { None }
     }
 
-    fn person(&mut self, conversation: &'a Conversation, at: usize) -> Repeated {
+    fn person(&mut self, conversation: &'a ConversationItems, at: usize) -> Repeated {
         match self.note(conversation, at) {
             None => Repeated::No,
             Some(before) if before + 1 == self.count => Repeated::Directly,
@@ -214,7 +214,13 @@ impl<'a> Heard<'a> {
 }
 
 /// Leaves out records if the dialogue takes more than its share of the budget or than there is room.
-fn cut_records(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: u64, cuts: &mut Cuts) {
+fn cut_records(
+    settings: &FoldSettings,
+    state: &State,
+    spoken: &mut Vec<DialoguePiece>,
+    room: u64,
+    cuts: &mut DialogueCuts,
+) {
     let budget = settings.policy.budget as f64;
     let all = total(spoken);
     if all <= ((budget * RECORDS_SHARE) as u64).min(room) {
@@ -245,12 +251,18 @@ fn cut_records(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, roo
 }
 
 /// Cuts the middle of the agent's longest texts until everything fits, but leaves them a share of the room.
-fn cut_told(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: u64, cuts: &mut Cuts) {
+fn cut_told(
+    settings: &FoldSettings,
+    state: &State,
+    spoken: &mut Vec<DialoguePiece>,
+    room: u64,
+    cuts: &mut DialogueCuts,
+) {
     let all = total(spoken);
     if all <= room {
         return;
     }
-    let told = || spoken.iter().filter(|spoken| spoken.voice == Voice::Agent).map(|spoken| spoken.tokens);
+    let told = || spoken.iter().filter(|spoken| spoken.voice == DialogueVoice::Agent).map(|spoken| spoken.tokens);
     let others = all - told().sum::<u64>();
     let left = room.saturating_sub(others).max((room as f64 * LEAST_TOLD_SHARE) as u64);
     let aim = (left as f64 * TOLD_AIM_SHARE) as u64;
@@ -259,24 +271,32 @@ fn cut_told(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: 
         settings,
         state,
         spoken,
-        |spoken| if spoken.voice == Voice::Agent { limit } else { u64::MAX },
+        |spoken| if spoken.voice == DialogueVoice::Agent { limit } else { u64::MAX },
         &mut cuts.told,
     );
 }
 
 /// Cuts what people said until everything fits: instructions last.
-fn cut_people(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room: u64, cuts: &mut Cuts) {
-    let others = |spoken: &&Spoken| !matches!(spoken.voice, Voice::User | Voice::Instructor);
+fn cut_people(
+    settings: &FoldSettings,
+    state: &State,
+    spoken: &mut Vec<DialoguePiece>,
+    room: u64,
+    cuts: &mut DialogueCuts,
+) {
+    let others = |spoken: &&DialoguePiece| !matches!(spoken.voice, DialogueVoice::User | DialogueVoice::Instructor);
     let others: u64 = spoken.iter().filter(others).map(|spoken| spoken.tokens).sum();
     if total(spoken) <= room {
         return;
     }
-    let people: Vec<&Spoken> =
-        spoken.iter().filter(|spoken| matches!(spoken.voice, Voice::User | Voice::Instructor)).collect();
+    let people: Vec<&DialoguePiece> = spoken
+        .iter()
+        .filter(|spoken| matches!(spoken.voice, DialogueVoice::User | DialogueVoice::Instructor))
+        .collect();
     let limits: HashMap<usize, u64> =
         people.iter().map(|spoken| spoken.position()).zip(limits(&people, room.saturating_sub(others))).collect();
-    let limit = |spoken: &Spoken| match spoken.voice {
-        Voice::User | Voice::Instructor => limits.get(&spoken.position()).copied().unwrap_or(0),
+    let limit = |spoken: &DialoguePiece| match spoken.voice {
+        DialogueVoice::User | DialogueVoice::Instructor => limits.get(&spoken.position()).copied().unwrap_or(0),
         _ => u64::MAX,
     };
     cut_to(settings, state, spoken, limit, &mut cuts.said);
@@ -284,16 +304,16 @@ fn cut_people(settings: &Settings, state: &State, spoken: &mut Vec<Spoken>, room
 
 /// Cuts each text to a number of tokens. What would hardly say anything is left out.
 fn cut_to(
-    settings: &Settings,
+    settings: &FoldSettings,
     state: &State,
-    spoken: &mut Vec<Spoken>,
-    limit: impl Fn(&Spoken) -> u64,
+    spoken: &mut Vec<DialoguePiece>,
+    limit: impl Fn(&DialoguePiece) -> u64,
     cuts: &mut Vec<CutSaid>,
 ) {
     spoken.retain_mut(|spoken| {
         let limit = limit(spoken);
         let Some(at) = spoken.piece.position().filter(|_| spoken.tokens > limit) else { return true };
-        let is_worthwhile = limit > 0 && (spoken.voice != Voice::Agent || limit >= LEAST_TOLD_TOKENS);
+        let is_worthwhile = limit > 0 && (spoken.voice != DialogueVoice::Agent || limit >= LEAST_TOLD_TOKENS);
         let text = is_worthwhile.then(|| cut_text(settings, state, at, limit));
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
             cuts.push(cut_said(state, at, 0));

@@ -7,7 +7,7 @@ use contexture_core::window::fence_for;
 
 use crate::conversation::text_of;
 use crate::records::CallRecord;
-use crate::settings::Settings;
+use crate::settings::FoldSettings;
 use crate::state::State;
 use crate::written::ECHOES_TITLE;
 use contexture_text::block::start_of;
@@ -33,7 +33,7 @@ const MAX_LINE_BYTES: usize = 200;
 
 /// Returns the lines around names that the newest messages used, that the window does not show, and that few folded
 /// outputs have; empty if there are none, or if they have more than a number of tokens.
-pub(super) fn echoes(settings: &Settings, state: &State, tokens: u64) -> String {
+pub(super) fn echoes(settings: &FoldSettings, state: &State, tokens: u64) -> String {
     if !state.shown.is_folded() || state.knowledge.named().is_empty() {
         return String::new();
     }

@@ -1,14 +1,14 @@
 //! What a fold replaces the past with.
 
 use super::dialogue::Dialogue;
-use super::frame::Frame;
+use super::frame::FoldFrame;
 use super::losses;
 use super::parts::{View, shown_lines};
 use crate::decision::{Fold, Piece, ShownLines, ViewPart};
 use crate::outline;
 use crate::policy::FoldWhen;
-use crate::settings::Settings;
-use crate::shown::Head;
+use crate::settings::FoldSettings;
+use crate::shown::HeadItem;
 use crate::state::State;
 use crate::view::{self, Chunk};
 use crate::written::{OUTLINE_TITLE, PRESUMED_START};
@@ -25,7 +25,7 @@ pub(super) struct Occasion {
 }
 
 /// Decides what replaces the past from now on. All files must have been cut.
-pub(super) fn plan(settings: &Settings, state: &State, frame: Frame, occasion: Occasion) -> Fold {
+pub(super) fn plan(settings: &FoldSettings, state: &State, frame: FoldFrame, occasion: Occasion) -> Fold {
     let mut chunks = state.knowledge.chunks(&state.knowledge.all_files(), state.conversation.now());
     pin(settings, state, &mut chunks);
     let view = View::choose(settings, state, &frame, &chunks);
@@ -33,15 +33,22 @@ pub(super) fn plan(settings: &Settings, state: &State, frame: Frame, occasion: O
 }
 
 /// Marks the chunks of pinned files.
-fn pin(settings: &Settings, state: &State, chunks: &mut [Chunk]) {
+fn pin(settings: &FoldSettings, state: &State, chunks: &mut [Chunk]) {
     let files = state.knowledge.model().files();
     let is_pinned: Vec<bool> = files.iter().map(|file| settings.policy.pins.has_path(&file.path)).collect();
     chunks.iter_mut().for_each(|chunk| chunk.signs.is_pinned = is_pinned[chunk.file]);
 }
 
-fn finish(settings: &Settings, state: &State, frame: Frame, view: View, chunks: &[Chunk], occasion: Occasion) -> Fold {
+fn finish(
+    settings: &FoldSettings,
+    state: &State,
+    frame: FoldFrame,
+    view: View,
+    chunks: &[Chunk],
+    occasion: Occasion,
+) -> Fold {
     // A chapter: what was said and done since what stays, and then the views that are new or changed.
-    let is_part = |head: Option<&Head>| head == Some(&Head::Part);
+    let is_part = |head: Option<&HeadItem>| head == Some(&HeadItem::Part);
     let standing = (0..view.keep).filter(|index| !is_part(state.shown.head().get(*index))).count();
     let Dialogue { pieces, cut, .. } = frame.dialogue;
     let needs_break = pieces.last().is_some_and(|last| breaks_off(state, last, frame.start));
@@ -121,7 +128,7 @@ fn presumed_since(state: &State, kept: usize) -> String {
 }
 
 /// The outlines of what is known but not in the window, within a number of tokens.
-fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
+fn outline(settings: &FoldSettings, state: &State, chunks: &[Chunk], in_window: &[bool], tokens: u64) -> String {
     let model = state.knowledge.model();
     let fitting = fit(tokens, tokens as usize * 4, |bytes| {
         let body = outline::outline(model, chunks, |index| in_window[index], bytes.saturating_sub(OUTLINE_TITLE.len()));
@@ -133,7 +140,7 @@ fn outline(settings: &Settings, state: &State, chunks: &[Chunk], in_window: &[bo
 }
 
 /// Computes what a fold costs and saves.
-fn price(settings: &Settings, state: &State, fold: &mut Fold) {
+fn price(settings: &FoldSettings, state: &State, fold: &mut Fold) {
     let kept: u64 = state.shown.items()[..fold.keep].iter().map(|item| item.tokens).sum();
     let head: u64 = fold.head.iter().map(|piece| state.piece_tokens(settings, piece)).sum();
     let cut = |at: usize| fold.shortened.iter().find(|(cut, _)| *cut == at).map(|(_, text)| text);

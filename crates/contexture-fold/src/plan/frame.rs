@@ -8,16 +8,16 @@ use super::dialogue::Dialogue;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
 use super::said::level;
-use crate::conversation::{Speaker, text_of};
+use crate::conversation::{ItemSpeaker, text_of};
 use crate::digest::{changed_files, lost_on_disk};
-use crate::settings::Settings;
+use crate::settings::FoldSettings;
 use crate::shown::ShownItem;
 use crate::state::State;
 use crate::tuning::{EXCHANGES_SHARE, FREE_SHARE, LEAST_EXCHANGES, MOST_SAID_SHARE};
 use crate::written::{CHANGED_TITLE, LOST_TITLE};
 
 /// A fold before its view is chosen.
-pub(super) struct Frame {
+pub(super) struct FoldFrame {
     /// The first item that is shown in its own place.
     pub(super) start: usize,
     /// What was said and done before it.
@@ -47,15 +47,15 @@ enum Reduction {
 
 const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Step, Reduction::Hard, Reduction::All];
 
-impl Frame {
+impl FoldFrame {
     /// Returns the frame of a fold that nothing forces: nothing is left out. `None` if it leaves no room for a view.
-    pub(super) fn unforced(settings: &Settings, state: &State) -> Option<Self> {
+    pub(super) fn unforced(settings: &FoldSettings, state: &State) -> Option<Self> {
         let frame = reduced(settings, state, Reduction::None, None);
         Some(frame).filter(|frame| frame.tokens <= most(settings))
     }
 
     /// Returns the least reduced frame that leaves room for a view.
-    pub(super) fn forced(settings: &Settings, state: &State) -> Self {
+    pub(super) fn forced(settings: &FoldSettings, state: &State) -> Self {
         let most = most(settings);
         let mut frames =
             REDUCTIONS.into_iter().map(|reduction| (reduction, reduced(settings, state, reduction, Some(most))));
@@ -65,12 +65,12 @@ impl Frame {
 }
 
 /// Most tokens of a window after a fold.
-fn most(settings: &Settings) -> u64 {
+fn most(settings: &FoldSettings) -> u64 {
     (settings.policy.budget as f64 * (1.0 - FREE_SHARE)) as u64
 }
 
 /// Builds a frame; without a limit, the dialogue is whole.
-fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Option<u64>) -> Frame {
+fn reduced(settings: &FoldSettings, state: &State, reduction: Reduction, most: Option<u64>) -> FoldFrame {
     let budget = settings.policy.budget;
     let start = recent_start(settings, state, reduction);
     let limit = match reduction {
@@ -83,7 +83,7 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Optio
         Reduction::Hard => limit.min(level(cuttable(state, start), budget / MOST_STEP_PART)),
         _ => limit,
     };
-    let recent = Recent::new(settings, state, start, limit);
+    let recent = RecentItems::new(settings, state, start, limit);
     let mut digest = digest(settings, state);
     if reduction >= Reduction::Hard {
         digest = shorten(settings.meter.counter(), &digest, budget / 8);
@@ -96,7 +96,7 @@ fn reduced(settings: &Settings, state: &State, reduction: Reduction, most: Optio
         None => Dialogue::whole(settings, state, start),
     };
     let tokens = beside + dialogue.tokens;
-    Frame { start, dialogue, digest, outline_tokens, shortened: recent.shortened, tokens }
+    FoldFrame { start, dialogue, digest, outline_tokens, shortened: recent.shortened, tokens }
 }
 
 /// One part in this many of the budget is left to the outputs of a step that must be cut hard.
@@ -112,13 +112,13 @@ fn cuttable(state: &State, start: usize) -> impl Iterator<Item = u64> {
 }
 
 /// The items that are kept in their own place, none with a text longer than a number of tokens.
-struct Recent {
+struct RecentItems {
     shortened: Vec<(usize, Arc<str>)>,
     tokens: u64,
 }
 
-impl Recent {
-    fn new(settings: &Settings, state: &State, start: usize, limit: u64) -> Self {
+impl RecentItems {
+    fn new(settings: &FoldSettings, state: &State, start: usize, limit: u64) -> Self {
         let mut recent = Self { shortened: Vec::new(), tokens: 0 };
         for at in start..state.conversation.len() {
             let ShownItem { tokens, .. } = state.shown.after_fold(at, &state.conversation);
@@ -137,7 +137,7 @@ impl Recent {
 }
 
 /// Returns the first item that is kept in its own place.
-fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usize {
+fn recent_start(settings: &FoldSettings, state: &State, reduction: Reduction) -> usize {
     let len = state.conversation.len();
     if reduction == Reduction::All {
         return len;
@@ -158,7 +158,7 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
         if has_enough && start < len {
             break;
         }
-        seen += usize::from(state.conversation.speaker(at) == Speaker::Tool);
+        seen += usize::from(state.conversation.speaker(at) == ItemSpeaker::Tool);
         if state.conversation.can_begin_at(at) {
             start = at;
         }
@@ -167,7 +167,7 @@ fn recent_start(settings: &Settings, state: &State, reduction: Reduction) -> usi
 }
 
 /// Describes which files were changed.
-fn digest(settings: &Settings, state: &State) -> String {
+fn digest(settings: &FoldSettings, state: &State) -> String {
     let changed = changed_files(state.knowledge.model(), settings.tuning.changed_tokens as usize * 4);
     let mut text = String::new();
     let lost = lost_on_disk(state.knowledge.model(), |_, _| true);

@@ -2,9 +2,9 @@
 
 use contexture_core::window::shorten;
 
-use super::dialogue::Cuts;
+use super::dialogue::DialogueCuts;
 use crate::decision::ShownLines;
-use crate::settings::Settings;
+use crate::settings::FoldSettings;
 use crate::view::Chunk;
 use crate::written::LEFT_OUT_START;
 use contexture_files::model::FileModel;
@@ -46,7 +46,7 @@ pub(super) fn left_out(
 }
 
 /// Returns the sentence that tells the model; empty if there was room for everything.
-pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
+pub(super) fn tell(settings: &FoldSettings, paths: &[String]) -> String {
     if paths.is_empty() {
         return String::new();
     }
@@ -56,7 +56,7 @@ pub(super) fn tell(settings: &Settings, paths: &[String]) -> String {
 }
 
 /// Describes why a fold was made, and what it could not keep.
-pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut: &Cuts, left_out: &[String]) -> String {
+pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut: &DialogueCuts, left_out: &[String]) -> String {
     let mut reason = why.to_owned();
     if !has_recent {
         reason.push_str("; the newest step alone does not fit, so no message is shown in its own place");

@@ -7,15 +7,19 @@ use contexture_core::window;
 
 use crate::cap::cap;
 use crate::compact::compact;
-use crate::conversation::Speaker;
+use crate::conversation::ItemSpeaker;
 use crate::decision::FoldDecision;
-use crate::settings::Settings;
-use crate::state::{Arrived, ArrivedOutput, State};
+use crate::settings::FoldSettings;
+use crate::state::{ArrivedItem, ArrivedOutput, State};
 use crate::stubs;
 use contexture_files::observation::Seen;
 
 /// Returns how a new item is shown from the first time that it is sent, if not as it is.
-pub(crate) fn shorten(settings: &Settings, state: &State, arrived: &Arrived) -> Option<(Arc<str>, FoldDecision)> {
+pub(crate) fn shorten(
+    settings: &FoldSettings,
+    state: &State,
+    arrived: &ArrivedItem,
+) -> Option<(Arc<str>, FoldDecision)> {
     let ArrivedOutput { tool, seen, repeats } = arrived.output.as_ref()?;
     let position = arrived.at;
     // Nothing is known of a call without a name.
@@ -32,7 +36,7 @@ pub(crate) fn shorten(settings: &Settings, state: &State, arrived: &Arrived) -> 
 }
 
 /// Returns what replaces an output, and why; `None` if it is sent as it is.
-fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
+fn shorter(settings: &FoldSettings, tool: &str, seen: &Seen, text: &str) -> Option<(String, &'static str)> {
     let limit = settings.tuning.output_tokens;
     let compact = (!settings.policy.verbatim).then(|| compact(text, &seen.blocks())).flatten();
     let shown = compact.as_deref().unwrap_or(text);
@@ -46,20 +50,20 @@ fn shorter(settings: &Settings, tool: &str, seen: &Seen, text: &str) -> Option<(
 }
 
 /// Returns the text of an item, cut to a number of tokens.
-pub(super) fn shortened(settings: &Settings, state: &State, at: usize, tokens: u64) -> Arc<str> {
+pub(super) fn shortened(settings: &FoldSettings, state: &State, at: usize, tokens: u64) -> Arc<str> {
     let text = state.conversation.text(at);
     let counter = settings.meter.counter();
     if is_shown_by_tool(settings, state, state.conversation.item(at)) {
         return cap(counter, &text, tokens, None).into();
     }
     match (state.conversation.speaker(at), settings.output_tool.as_deref()) {
-        (Speaker::Tool, tool) | (_, tool @ Some(_)) => cap(counter, &text, tokens, tool).into(),
+        (ItemSpeaker::Tool, tool) | (_, tool @ Some(_)) => cap(counter, &text, tokens, tool).into(),
         _ => window::shorten(counter, &text, tokens).into(),
     }
 }
 
 /// Whether an item is an output of the output tool.
-fn is_shown_by_tool(settings: &Settings, state: &State, item: &Item) -> bool {
+fn is_shown_by_tool(settings: &FoldSettings, state: &State, item: &Item) -> bool {
     let call = state.conversation.call_of(item);
     call.is_some_and(|made| settings.output_tool.as_deref() == Some(&*made.name))
 }

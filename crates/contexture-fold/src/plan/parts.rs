@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::frame::Frame;
+use super::frame::FoldFrame;
 use crate::claims::LinesClaim;
 use crate::decision::{ShownLines, ViewPart};
 use crate::meter::bytes_in;
-use crate::settings::Settings;
-use crate::shown::{Head, ShownItem};
+use crate::settings::FoldSettings;
+use crate::shown::{HeadItem, ShownItem};
 use crate::state::State;
 use crate::tuning::{EXPECTED_REQUESTS, FREE_SHARE, IDLE_SHARE, LEAN_FREE_SHARE, LEAST_LEAN_TOKENS, LEAST_PART_BYTES};
 use crate::view::{self, Chunk};
@@ -41,7 +41,7 @@ pub(super) struct AddedPart {
 
 impl View {
     /// Chooses which chunks are shown beside a frame.
-    pub(super) fn choose(settings: &Settings, state: &State, frame: &Frame, chunks: &[Chunk]) -> Self {
+    pub(super) fn choose(settings: &FoldSettings, state: &State, frame: &FoldFrame, chunks: &[Chunk]) -> Self {
         let room = view_room(settings, state, frame.tokens);
         let standing = standing(settings, state, frame);
         let kept = kept_parts(settings, state, frame, chunks, (room, standing));
@@ -55,7 +55,7 @@ impl View {
 
 /// The tokens that the view may take beside everything else that a fold shows. It is lean too if each request brings so
 /// much that the window would be full again with the next one: what is written anew each time is never read from the cache.
-fn view_room(settings: &Settings, state: &State, frame_tokens: u64) -> u64 {
+fn view_room(settings: &FoldSettings, state: &State, frame_tokens: u64) -> u64 {
     let beside = |free: f64| (settings.policy.budget as f64 * (1.0 - free)) as u64;
     let usual = beside(FREE_SHARE);
     let is_lean = settings.policy.lean || state.billing.fills_at_once(state.shown.tokens(), settings.policy.budget);
@@ -65,12 +65,12 @@ fn view_room(settings: &Settings, state: &State, frame_tokens: u64) -> u64 {
 
 /// How many items at the start of the window can stay: as many as are parts of the view, or in the dialogue in the form
 /// in which it will be shown.
-fn standing(settings: &Settings, state: &State, frame: &Frame) -> usize {
+fn standing(settings: &FoldSettings, state: &State, frame: &FoldFrame) -> usize {
     let mut pieces = frame.dialogue.pieces.iter();
     let mut is_same = |index: usize, shown: &ShownItem| match state.shown.head().get(index) {
-        Some(Head::Part) => true,
-        Some(Head::Note) => false,
-        Some(Head::Dialogue(piece)) => pieces.next() == Some(piece),
+        Some(HeadItem::Part) => true,
+        Some(HeadItem::Note) => false,
+        Some(HeadItem::Dialogue(piece)) => pieces.next() == Some(piece),
         None => pieces.next().is_some_and(|piece| {
             let new = state.item_of(settings, piece);
             shown.position.is_some() && shown.position == new.position && shown.item == new.item
@@ -88,9 +88,9 @@ fn change_at(state: &State, kept: usize, standing: usize) -> usize {
 ///
 /// A part with a claim that no longer holds is dropped, and every part after it too.
 fn kept_parts(
-    settings: &Settings,
+    settings: &FoldSettings,
     state: &State,
-    frame: &Frame,
+    frame: &FoldFrame,
     chunks: &[Chunk],
     (room_tokens, standing): (u64, usize),
 ) -> usize {
@@ -121,7 +121,7 @@ fn kept_parts(
 /// Bytes of the dialogue from an item of the window on.
 fn dialogue_bytes(state: &State, from: usize) -> usize {
     let head = state.shown.head();
-    let is_dialogue = |index: &usize| matches!(head[*index], Head::Dialogue(_));
+    let is_dialogue = |index: &usize| matches!(head[*index], HeadItem::Dialogue(_));
     let tokens = (from.min(head.len())..head.len()).filter(is_dialogue).map(|index| state.shown.items()[index].tokens);
     bytes_in(tokens.sum(), state.conversation.texts())
 }
@@ -146,7 +146,13 @@ fn is_shown(state: &State, chunk: &Chunk, start: usize, marks: &[u32]) -> bool {
 }
 
 /// Chooses chunks and renders them as parts of the view, all of them within a number of tokens.
-fn added_parts(settings: &Settings, state: &State, chunks: &[Chunk], is_shown: &[bool], tokens: u64) -> Vec<AddedPart> {
+fn added_parts(
+    settings: &FoldSettings,
+    state: &State,
+    chunks: &[Chunk],
+    is_shown: &[bool],
+    tokens: u64,
+) -> Vec<AddedPart> {
     let render = |group: Vec<usize>| {
         let listed = view::with_neighbours(chunks, is_shown, &group);
         let listed: Vec<&Chunk> = listed.iter().map(|index| &chunks[*index]).collect();

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use contexture_core::item::{Content, Item};
 
 use super::outputs::shortened;
-use super::spoken::{Spoken, Voice};
+use super::spoken::{DialoguePiece, DialogueVoice};
 use crate::cap::short_hash;
-use crate::conversation::{Conversation, Speaker};
+use crate::conversation::{ConversationItems, ItemSpeaker};
 use crate::decision::CutSaid;
-use crate::settings::Settings;
+use crate::settings::FoldSettings;
 use crate::state::State;
 use crate::stubs;
 use contexture_text::one_line::one_line;
@@ -29,7 +29,7 @@ const QUOTED_BYTES: usize = 80;
 const NEWEST_PART: u64 = 4;
 
 /// The text of a message within a number of tokens. Contents that are no text are left out, which the text says.
-pub(super) fn cut_text(settings: &Settings, state: &State, at: usize, limit: u64) -> Arc<str> {
+pub(super) fn cut_text(settings: &FoldSettings, state: &State, at: usize, limit: u64) -> Arc<str> {
     let room = settings.meter.text_in_item(limit);
     let Some(note) = others_note(state.conversation.item(at)) else { return shortened(settings, state, at, room) };
     let text = state.conversation.text(at);
@@ -73,7 +73,7 @@ pub(super) fn cut_said(state: &State, at: usize, shown: u64) -> CutSaid {
 
 /// What is pinned before a position.
 #[derive(Default)]
-pub(super) struct Pinned {
+pub(super) struct PinnedItems {
     /// What there is room for, in order.
     pub(super) kept: BTreeSet<usize>,
     /// What there is no room for.
@@ -82,7 +82,7 @@ pub(super) struct Pinned {
     tokens: u64,
 }
 
-impl Pinned {
+impl PinnedItems {
     /// Keeps the newest pinned items that fit into a number of tokens. A call, its output and the reasoning before it
     /// are kept or left out together.
     pub(super) fn new(state: &State, end: usize, room: u64) -> Self {
@@ -103,12 +103,12 @@ impl Pinned {
 
 /// Returns what is pinned before a position, in units that are kept or left out together: a message, or the calls of
 /// one response that have outputs, with the outputs and the reasoning that led to them.
-fn units(conversation: &Conversation, end: usize) -> Vec<Vec<usize>> {
+fn units(conversation: &ConversationItems, end: usize) -> Vec<Vec<usize>> {
     let mut units: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for at in (0..end).filter(|at| conversation.is_pinned(*at)) {
         match (conversation.speaker(at), conversation.call_at(at)) {
-            (Speaker::Tool, Some(call)) => units.entry(conversation.moment(call)).or_default().extend([call, at]),
-            (Speaker::Tool, None) => {}
+            (ItemSpeaker::Tool, Some(call)) => units.entry(conversation.moment(call)).or_default().extend([call, at]),
+            (ItemSpeaker::Tool, None) => {}
             _ if conversation.item(at).as_message().is_some() => {
                 units.entry(conversation.moment(at)).or_default().push(at)
             }
@@ -124,22 +124,22 @@ fn units(conversation: &Conversation, end: usize) -> Vec<Vec<usize>> {
 }
 
 /// The note for a text that was said again.
-pub(super) fn repeated(speaker: Speaker, text: &str) -> String {
+pub(super) fn repeated(speaker: ItemSpeaker, text: &str) -> String {
     let quoted = text[..text.floor_char_boundary(QUOTED_BYTES)].trim();
-    let who = if speaker == Speaker::User { "The user said again" } else { "It was said again" };
+    let who = if speaker == ItemSpeaker::User { "The user said again" } else { "It was said again" };
     format!("[{who}, as above: «{}…»]", one_line(quoted))
 }
 
 /// Returns how many tokens each message of people may have so that together they fit.
-pub(super) fn limits(spoken: &[&Spoken], room: u64) -> Vec<u64> {
+pub(super) fn limits(spoken: &[&DialoguePiece], room: u64) -> Vec<u64> {
     let total: u64 = spoken.iter().map(|spoken| spoken.tokens).sum();
     if total <= room {
         return vec![u64::MAX; spoken.len()];
     }
     let last = spoken.len().saturating_sub(1);
-    let newest = spoken.last().filter(|newest| newest.voice == Voice::User).map(|_| last);
+    let newest = spoken.last().filter(|newest| newest.voice == DialogueVoice::User).map(|_| last);
     let own = newest.map_or(0, |newest| spoken[newest].tokens.min(room / NEWEST_PART));
-    let is_instruction = |index: &usize| spoken[*index].voice == Voice::Instructor;
+    let is_instruction = |index: &usize| spoken[*index].voice == DialogueVoice::Instructor;
     let tokens = |index: usize| spoken[index].tokens;
     let instructions = || (0..spoken.len()).filter(is_instruction).map(tokens);
     let users = || (0..spoken.len()).filter(|index| !is_instruction(index) && Some(*index) != newest).map(tokens);

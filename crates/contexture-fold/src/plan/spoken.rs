@@ -3,15 +3,15 @@
 use crate::decision::Piece;
 
 /// Something in the dialogue.
-pub(super) struct Spoken {
+pub(super) struct DialoguePiece {
     pub(super) piece: Piece,
     pub(super) tokens: u64,
-    pub(super) voice: Voice,
+    pub(super) voice: DialogueVoice,
 }
 
 /// Whose words something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum DialogueVoice {
     /// The system's, or a developer's.
     Instructor,
     /// The user's.
@@ -24,7 +24,7 @@ pub(super) enum Voice {
     Pinned,
 }
 
-impl Spoken {
+impl DialoguePiece {
     /// The position of what was said; for records, of what they tell of first.
     pub(super) fn position(&self) -> usize {
         match &self.piece {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::{Head, Shown, ShownItem};
+use super::{HeadItem, ShownItem, WindowContents};
 use crate::claims::LinesClaim;
 use crate::conversation::{text_of, with_text};
 use crate::decision::{Piece, Records, ViewPart};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
-impl Shown {
+impl WindowContents {
     /// The positions of items that are shown with another text, which mostly quotes them.
     pub(crate) fn shortened_positions(&self) -> impl Iterator<Item = usize> {
         self.items.iter().filter(|item| !item.is_logged).filter_map(|item| item.position)
@@ -118,35 +118,35 @@ fn wake_run(unpacker: &mut Unpacker<'_>) -> Result<Vec<ShownItem>, Damaged> {
 }
 
 /// The text of the item is written with the item.
-fn rest_head(packer: &mut Packer<'_>, head: &Head) {
+fn rest_head(packer: &mut Packer<'_>, head: &HeadItem) {
     match head {
-        Head::Note => packer.number(0_u64),
-        Head::Part => packer.number(1_u64),
-        Head::Dialogue(Piece::Records(Records { from, to, text: _ })) => {
+        HeadItem::Note => packer.number(0_u64),
+        HeadItem::Part => packer.number(1_u64),
+        HeadItem::Dialogue(Piece::Records(Records { from, to, text: _ })) => {
             packer.number(2_u64);
             packer.number(*from);
             packer.number(to - from);
         }
-        Head::Dialogue(_) => packer.number(3_u64),
+        HeadItem::Dialogue(_) => packer.number(3_u64),
     }
 }
 
-fn wake_heads(unpacker: &mut Unpacker<'_>, items: &[ShownItem]) -> Result<Vec<Head>, Damaged> {
+fn wake_heads(unpacker: &mut Unpacker<'_>, items: &[ShownItem]) -> Result<Vec<HeadItem>, Damaged> {
     let mut index = 0;
     unpacker.list(|unpacker| {
         let item = items.get(index).ok_or(Damaged)?;
         index += 1;
         match unpacker.number::<u64>()? {
-            0 => Ok(Head::Note),
-            1 => Ok(Head::Part),
+            0 => Ok(HeadItem::Note),
+            1 => Ok(HeadItem::Part),
             2 => {
                 let from: usize = unpacker.number()?;
                 let to = from.checked_add(unpacker.number()?).ok_or(Damaged)?;
                 let text = text_of(&item.item).ok_or(Damaged)?.into();
-                Ok(Head::Dialogue(Piece::Records(Records { from, to, text })))
+                Ok(HeadItem::Dialogue(Piece::Records(Records { from, to, text })))
             }
-            3 => match Head::of(item) {
-                Head::Note => Err(Damaged),
+            3 => match HeadItem::of(item) {
+                HeadItem::Note => Err(Damaged),
                 head => Ok(head),
             },
             _ => Err(Damaged),

@@ -13,7 +13,7 @@ use crate::account::cap::{ReachedCap, Spent, day_of};
 use crate::account::record::RequestRecord;
 use crate::account::spending::{Admission, CappedConversation};
 use crate::decide::prepared::PreparedRequest;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::write::RecordPlace;
 
 /// By this header the clients of Anthropic and OpenAI know that a repetition is of no use.
@@ -21,7 +21,7 @@ const SHOULD_RETRY: &str = "x-should-retry";
 
 /// The refusal of a request if the cap for a day is reached.
 pub(crate) async fn by_day(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     form: ErrorForm,
     headers: &HeaderMap,
     body: Body,
@@ -35,7 +35,7 @@ pub(crate) async fn by_day(
 /// Lets a request be sent, or returns its refusal if a cap is reached. It waits if what is on its way may reach the cap.
 /// What was decided about a request that is refused is taken back.
 pub(crate) async fn admitted(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     form: ErrorForm,
     incoming: &IncomingRequest,
     prepared: &PreparedRequest,
@@ -60,7 +60,7 @@ pub(crate) async fn admitted(
     Err(refused(shared, form, &reached, record))
 }
 
-fn refused(shared: &Arc<Shared>, form: ErrorForm, reached: &ReachedCap, record: RequestRecord) -> Response<Body> {
+fn refused(shared: &Arc<SharedState>, form: ErrorForm, reached: &ReachedCap, record: RequestRecord) -> Response<Body> {
     shared.spending.note_refused();
     let record = RequestRecord {
         session: shared.session.id().to_owned(),
@@ -76,7 +76,7 @@ fn refused(shared: &Arc<Shared>, form: ErrorForm, reached: &ReachedCap, record: 
 }
 
 /// Records a request of which nothing was sent, or nothing is known but its status.
-pub(crate) fn note(shared: &Arc<Shared>, record: RequestRecord) {
+pub(crate) fn note(shared: &Arc<SharedState>, record: RequestRecord) {
     shared.session.expect();
     let shared = shared.clone();
     // Writing waits for the disk, so it runs in the background.
@@ -84,6 +84,6 @@ pub(crate) fn note(shared: &Arc<Shared>, record: RequestRecord) {
 }
 
 /// When a request began, for a record that is made now.
-pub(crate) fn began_ms(shared: &Shared, began: Instant) -> u64 {
+pub(crate) fn began_ms(shared: &SharedState, began: Instant) -> u64 {
     shared.decider.now_ms().saturating_sub(began.elapsed().as_millis() as u64)
 }

@@ -23,10 +23,10 @@ use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
-use crate::send::exchange::{Bodies, Exchange, Target, Timing, ToFollow, unreachable_upstream};
+use crate::send::exchange::{Bodies, Exchange, ProviderTarget, Timing, ToFollow, unreachable_upstream};
 use crate::send::upstream::{Route, rest_of};
-use crate::shared::Shared;
-use crate::watch::{Watched, WatchedBodies};
+use crate::shared::SharedState;
+use crate::watch::{RequestWatch, WatchedBodies};
 
 /// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
 const DECIDING: f64 = 0.8;
@@ -38,9 +38,9 @@ const LARGE_BYTES: usize = 8 << 20;
 const NO_KEY: &str = "this gateway asks for its key, as the first part of the path or in the header `x-contexture-key`";
 
 /// Serves a request.
-pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming) -> Response<Body> {
+pub(crate) async fn handle(State(shared): State<Arc<SharedState>>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
-    let Known { name, path, route } = match known(&shared, &parts).await {
+    let AdmittedRequest { name, path, route } = match known(&shared, &parts).await {
         Ok(known) => known,
         Err(response) => {
             discard(body).await;
@@ -74,7 +74,7 @@ pub(crate) async fn handle(State(shared): State<Arc<Shared>>, incoming: Incoming
 }
 
 /// A request that a provider knows, of somebody who has a key.
-struct Known {
+struct AdmittedRequest {
     /// The name of the key.
     name: String,
     /// The path without the gateway's own parts.
@@ -83,7 +83,7 @@ struct Known {
 }
 
 /// Judges a request by its head; the error is the response to one that is not forwarded.
-async fn known(shared: &Arc<Shared>, parts: &Parts) -> Result<Known, Response<Body>> {
+async fn known(shared: &Arc<SharedState>, parts: &Parts) -> Result<AdmittedRequest, Response<Body>> {
     let form = ErrorForm::of(parts.uri.path(), &parts.headers);
     if shared.options.is_supervised
         && health::is_asked(&parts.method, parts.uri.path())
@@ -129,10 +129,10 @@ async fn known(shared: &Arc<Shared>, parts: &Parts) -> Result<Known, Response<Bo
         let why = "this is no known route of a provider, so nothing was forwarded; is the base address right?";
         return Err(refusal(form, StatusCode::NOT_FOUND, why));
     }
-    Ok(Known { name: name.to_owned(), path: path.to_owned(), route })
+    Ok(AdmittedRequest { name: name.to_owned(), path: path.to_owned(), route })
 }
 
-fn is_local(shared: &Shared, headers: &HeaderMap, uri: &Uri) -> bool {
+fn is_local(shared: &SharedState, headers: &HeaderMap, uri: &Uri) -> bool {
     guard::is_local(headers, uri, shared.address.ip())
 }
 
@@ -144,7 +144,7 @@ fn asks_for_web_socket(headers: &HeaderMap) -> bool {
 
 /// Forwards a request that does not call a model in a format that is read.
 async fn other(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     method: Method,
     headers: HeaderMap,
     body: Body,
@@ -170,7 +170,7 @@ async fn other(
 }
 
 /// Records a request that calls no model in a format that is read.
-fn note_other(shared: &Arc<Shared>, status: StatusCode, why: &str, began: Instant) {
+fn note_other(shared: &Arc<SharedState>, status: StatusCode, why: &str, began: Instant) {
     let record = RequestRecord {
         session: shared.session.id().to_owned(),
         time_ms: capped::began_ms(shared, began),
@@ -204,14 +204,15 @@ fn why_passed(method: &Method, path: &str) -> &'static str {
 
 /// Headers as received, except those that concern one connection.
 fn plain_headers(headers: &HeaderMap) -> HeaderMap {
-    let mut passed = headers::kept(headers);
+    let mut passed = headers::without_hop_headers(headers);
     passed.remove(header::HOST);
     passed
 }
 
 /// Forwards a list of models, and notes what it says about their windows.
-async fn listed(shared: &Shared, answer: reqwest::Response) -> Response<Body> {
-    let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
+async fn listed(shared: &SharedState, answer: reqwest::Response) -> Response<Body> {
+    let (status, headers, extensions) =
+        (answer.status(), headers::without_hop_headers(answer.headers()), answer.extensions().clone());
     let Ok(body) = answer.bytes().await else {
         return refusal(None, StatusCode::BAD_GATEWAY, "the provider broke off");
     };
@@ -226,7 +227,8 @@ async fn listed(shared: &Shared, answer: reqwest::Response) -> Response<Body> {
 }
 
 fn passed_on(answer: reqwest::Response) -> Response<Body> {
-    let (status, headers, extensions) = (answer.status(), headers::kept(answer.headers()), answer.extensions().clone());
+    let (status, headers, extensions) =
+        (answer.status(), headers::without_hop_headers(answer.headers()), answer.extensions().clone());
     let mut response = Response::new(Body::from_stream(answer.bytes_stream()));
     (*response.status_mut(), *response.headers_mut(), *response.extensions_mut()) = (status, headers, extensions);
     response
@@ -234,7 +236,7 @@ fn passed_on(answer: reqwest::Response) -> Response<Body> {
 
 /// Handles a request that calls a model.
 async fn model(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     headers: HeaderMap,
     body: Body,
     route: Route,
@@ -269,7 +271,7 @@ async fn model(
     received += asked.elapsed();
     let bodies = Bodies::new(came, incoming.body.clone(), &prepared, coding).await;
     let timing = Timing { began, own: received.elapsed() };
-    let target = Target { route, headers: headers::forwarded(&headers), coding };
+    let target = ProviderTarget { route, headers: headers::forwarded(&headers), coding };
     let record = prepared.record(shared.session.id(), shared.decider.now_ms());
     let record = RequestRecord { format: Some(incoming.format), is_count: incoming.is_count, ..record };
     let begun = shared.session.begin(record.clone());
@@ -282,13 +284,13 @@ async fn model(
 
 /// Waits until a large body may be looked at: what is made of it takes several times its size, so that is done for one
 /// after the other. `None` if it is not large.
-async fn turn<'s>(shared: &'s Shared, incoming: &IncomingRequest) -> Option<SemaphorePermit<'s>> {
+async fn turn<'s>(shared: &'s SharedState, incoming: &IncomingRequest) -> Option<SemaphorePermit<'s>> {
     // Nobody closes it, and without a turn it would only take more memory.
     if incoming.body.len() > LARGE_BYTES { shared.large.acquire().await.ok() } else { None }
 }
 
 /// What counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
-fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<ToFollow> {
+fn following(shared: &Arc<SharedState>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<ToFollow> {
     // The prompt for a summary is nothing that a user says.
     let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
     let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
@@ -305,14 +307,14 @@ fn following(shared: &Arc<Shared>, incoming: IncomingRequest, prepared: &Prepare
 
 /// Tells watchers of a request that is about to be sent.
 fn watched(
-    shared: &Shared,
+    shared: &SharedState,
     incoming: &IncomingRequest,
     prepared: &PreparedRequest,
     record: RequestRecord,
-) -> Option<Watched> {
+) -> Option<RequestWatch> {
     let bodies = WatchedBodies { came: incoming.body.clone(), sent: prepared.body().cloned() };
     let parent = prepared.conversation().and_then(|conversation| conversation.beginning().parent.clone());
-    Watched::begin(&shared.options.watchers, &shared.access, (incoming.format, parent), record, bodies)
+    RequestWatch::begin(&shared.options.watchers, &shared.access, (incoming.format, parent), record, bodies)
 }
 
 fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope) -> IncomingRequest {
@@ -329,7 +331,7 @@ fn incoming(headers: &HeaderMap, body: Bytes, route: &Route, scope: RequestScope
 }
 
 /// Returns what is sent: with new decisions if they are made in time, otherwise with the earlier ones.
-async fn decided(shared: &Arc<Shared>, incoming: &IncomingRequest, received: Instant) -> PreparedRequest {
+async fn decided(shared: &Arc<SharedState>, incoming: &IncomingRequest, received: Instant) -> PreparedRequest {
     let own_work = shared.options.working_time();
     let progress = Arc::new(Progress::new(received + own_work));
     let mut deciding = tokio::task::spawn_blocking({
@@ -367,7 +369,7 @@ type Deciding = tokio::task::JoinHandle<PreparedRequest>;
 
 /// What becomes of a decision that takes too long. `None` if it is not waited for.
 async fn late(
-    shared: &Shared,
+    shared: &SharedState,
     progress: &Progress,
     deciding: &mut Deciding,
 ) -> Option<Result<PreparedRequest, tokio::task::JoinError>> {

@@ -27,7 +27,7 @@ const QUOTAS: &[&str] = &["anthropic-ratelimit-unified", "x-codex-primary", "x-c
 
 /// The headers of a request to forward.
 pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
-    let mut passed = kept(headers);
+    let mut passed = without_hop_headers(headers);
     passed.remove(header::HOST);
     passed.remove(header::CONTENT_LENGTH);
     // The response is read for its usage, so it must not be compressed.
@@ -36,7 +36,7 @@ pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// All headers except those that concern one connection.
-pub fn kept(headers: &HeaderMap) -> HeaderMap {
+pub fn without_hop_headers(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
         named.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();

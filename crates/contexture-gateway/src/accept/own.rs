@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::accept::refusal::refusal;
 use crate::account::metrics::metrics;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 
 /// The name under which the status says whether the gateway is paused.
 pub(crate) const PAUSED: &str = "paused";
@@ -17,7 +17,7 @@ pub(crate) fn is_own(path: &str) -> bool {
 }
 
 /// Responds to a request that has the gateway's token.
-pub(crate) fn respond(shared: &Shared, method: &Method, path: &str) -> Response<Body> {
+pub(crate) fn respond(shared: &SharedState, method: &Method, path: &str) -> Response<Body> {
     match path {
         "/contexture/status" => json(&status(shared)),
         "/contexture/pause" | "/contexture/resume" if *method == Method::POST => {
@@ -31,7 +31,7 @@ pub(crate) fn respond(shared: &Shared, method: &Method, path: &str) -> Response<
 }
 
 /// A receipt, with whether the gateway is paused.
-fn status(shared: &Shared) -> Value {
+fn status(shared: &SharedState) -> Value {
     let mut status = serde_json::to_value(shared.receipt()).expect("receipts are texts and numbers");
     status[PAUSED] = shared.decider.is_paused().into();
     status

@@ -19,10 +19,10 @@ enum Start {
 use Start::{Anywhere, Base};
 
 /// A route: its method, where it may begin, and its parts, of which `*` is any one and `**` are any number.
-type Row = (Method, Start, &'static str);
+type RouteRow = (Method, Start, &'static str);
 
 /// The routes that are forwarded.
-const ROUTES: &[Row] = &[
+const ROUTES: &[RouteRow] = &[
     (Method::POST, Anywhere, "messages"),
     (Method::POST, Anywhere, "messages/count_tokens"),
     (Method::POST, Anywhere, "chat/completions"),

@@ -22,11 +22,11 @@ pub(crate) struct HarmWatch {
     /// Whether there is a held-out group to compare with.
     is_on: bool,
     store: Option<Arc<dyn Store>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<HarmState>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct HarmState {
     is_loaded: bool,
     conversations: HashMap<String, ConversationSums>,
     /// What is said of it, if folding is careful.

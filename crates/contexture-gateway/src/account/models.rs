@@ -210,7 +210,7 @@ pub enum Caching {
 /// A row of the table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct ModelRow {
     name: String,
     family: String,
     #[serde(default)]
@@ -268,7 +268,7 @@ impl Family {
 pub struct Models {
     checked: String,
     family: Vec<Family>,
-    model: Vec<Row>,
+    model: Vec<ModelRow>,
     /// What the user's configuration says.
     #[serde(skip)]
     configured: Vec<ModelEntry>,
@@ -341,7 +341,7 @@ impl Models {
     }
 
     fn in_table(&self, name: &str) -> Known {
-        let is_it = |row: &&Row| row.name == name || row.also.iter().any(|also| also == name);
+        let is_it = |row: &&ModelRow| row.name == name || row.also.iter().any(|also| also == name);
         if let Some(row) = self.model.iter().find(is_it) {
             return self.known(row, || Source::Table(self.checked.clone()));
         }
@@ -356,7 +356,7 @@ impl Models {
         }
     }
 
-    fn known(&self, row: &Row, source: impl Fn() -> Source) -> Known {
+    fn known(&self, row: &ModelRow, source: impl Fn() -> Source) -> Known {
         let family = self.family.iter().find(|family| family.name == row.family).expect("every row has its family");
         let any = family.any();
         let above = row.above.zip(row.above_input.zip(row.above_output));

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::account::receipt::{Receipt, Totals};
 use crate::account::record::RequestRecord;
-use crate::write::{RecordPlace, Store, StoreError, Written};
+use crate::write::{PendingWrite, RecordPlace, Store, StoreError};
 
 /// Most records kept in memory. The figures of the receipt are of all requests.
 const MAX_RECORDS: usize = 20_000;
@@ -20,7 +20,7 @@ const MAX_TRIED: usize = 64;
 pub struct Session {
     id: String,
     store: Option<Arc<dyn Store>>,
-    records: Mutex<Records>,
+    records: Mutex<SessionRecords>,
     /// Requests that have finished but are not recorded yet.
     pending: watch::Sender<usize>,
 }
@@ -29,7 +29,7 @@ pub struct Session {
 pub struct BegunRecord {
     place: Arc<RecordPlace>,
     /// In a lock only because it is waited for in one place, and passed on between threads.
-    written: Mutex<Option<Written>>,
+    written: Mutex<Option<PendingWrite>>,
 }
 
 impl BegunRecord {
@@ -50,7 +50,7 @@ impl BegunRecord {
 }
 
 #[derive(Default)]
-struct Records {
+struct SessionRecords {
     totals: Totals,
     /// The newest ones, oldest first.
     newest: VecDeque<Arc<RequestRecord>>,
@@ -67,7 +67,7 @@ struct Unwritten {
     place: Arc<RecordPlace>,
     record: Arc<RequestRecord>,
     /// `None` if writing failed.
-    written: Option<Written>,
+    written: Option<PendingWrite>,
 }
 
 impl Session {
@@ -170,12 +170,12 @@ impl Session {
         Receipt { notes: self.store.iter().filter_map(|store| store.damage()).collect(), ..receipt }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Records> {
+    fn lock(&self) -> MutexGuard<'_, SessionRecords> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Records {
+impl SessionRecords {
     /// Forgets what is written by now, and tries again what could not be written.
     fn settle(&mut self, store: &dyn Store) {
         let now = Instant::now();

@@ -140,7 +140,7 @@ pub(crate) struct SignalReader {
     counts: SignalCounts,
     /// How many messages were read.
     messages: usize,
-    calls: HashMap<Box<str>, Called>,
+    calls: HashMap<Box<str>, CallInProgress>,
     /// By what was read: the message with its newest output.
     reads: HashMap<u64, (usize, Box<str>)>,
     instructions: VecDeque<Vec<u64>>,
@@ -150,7 +150,7 @@ pub(crate) struct SignalReader {
 
 /// A call whose output has not come yet.
 #[derive(Debug)]
-struct Called {
+struct CallInProgress {
     kind: Kind,
     path: Box<str>,
     /// Identifies what is read, with its range.
@@ -189,7 +189,8 @@ impl SignalReader {
                     Item::FunctionCall(call) if self.calls.len() < MOST_CALLS => {
                         let path: Box<str> = dialects.path(call).unwrap_or_default().into();
                         let key = hash(&(&path, &*call.name, call.parsed_arguments().to_string()));
-                        self.calls.insert((&*call.call_id).into(), Called { kind: dialects.kind(call), path, key });
+                        self.calls
+                            .insert((&*call.call_id).into(), CallInProgress { kind: dialects.kind(call), path, key });
                     }
                     Item::FunctionCallOutput(output) => self.output(at, output, folds),
                     _ => {}

@@ -24,7 +24,7 @@ pub(crate) struct Spending {
     /// The run of the gateway whose own requests are counted as they end.
     session: String,
     store: Option<Arc<dyn Store>>,
-    sums: Mutex<Sums>,
+    sums: Mutex<SpendingSums>,
     /// What was sent, and what it is expected to take, until that is known.
     under_way: Mutex<UnderWay>,
     /// Notified when something of it has ended.
@@ -35,7 +35,7 @@ pub(crate) struct Spending {
 }
 
 #[derive(Default)]
-struct Sums {
+struct SpendingSums {
     /// What this run spent, with its day.
     own: (u64, Spent),
     /// What was spent by others and before, with its day and when it was read.
@@ -166,7 +166,7 @@ impl Spending {
         Ok(Ok(Admission { spending: self.clone(), number }))
     }
 
-    fn sums(&self) -> MutexGuard<'_, Sums> {
+    fn sums(&self) -> MutexGuard<'_, SpendingSums> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

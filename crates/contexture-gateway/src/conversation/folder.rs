@@ -13,7 +13,7 @@ use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, Plan, WireError};
 use serde_json::value::RawValue;
 
-use crate::conversation::reading::{Attached, ItemPlace, Reading};
+use crate::conversation::reading::{Attached, ConversationReading, ItemPlace};
 
 /// How an agent with a shell can show the whole of a shortened text.
 const SHOW_COMMAND: &str = "`contexture show`";
@@ -34,7 +34,7 @@ pub struct FolderSettings {
 /// A folder, with the position of its items in the requests.
 pub struct ConversationFolder {
     folder: Folder,
-    reading: Reading,
+    reading: ConversationReading,
     /// The agent's files as they were last seen on the disk.
     gate: Gate,
     /// Decisions that are in the folder but were made too late to be sent. They take effect with the next request.
@@ -91,7 +91,7 @@ impl ConversationFolder {
         let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
         let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
-        let reading = Reading::new(format, lead, directory, counter, attached);
+        let reading = ConversationReading::new(format, lead, directory, counter, attached);
         Self { folder, reading, gate: Gate::default(), late: None, bound: Bound::default(), rewrites: 0 }
     }
 

@@ -24,7 +24,7 @@ const MAX_NOTE_BYTES: usize = 400;
 pub type Attached = BTreeMap<usize, Arc<str>>;
 
 /// The messages read so far.
-pub struct Reading {
+pub struct ConversationReading {
     format: Format,
     /// How many leading messages are instructions, which are not read.
     lead: usize,
@@ -64,7 +64,7 @@ impl ItemPlace {
 /// Messages as groups of items.
 pub type Groups = Vec<Vec<(Arc<Item>, u64)>>;
 
-impl Reading {
+impl ConversationReading {
     /// Creates a reading that starts after the instructions.
     pub fn new(
         format: Format,

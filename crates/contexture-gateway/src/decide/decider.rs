@@ -50,7 +50,7 @@ pub struct Decider {
 
 /// A request that was parsed.
 #[derive(Clone, Copy)]
-struct Arrived<'r, 'a> {
+struct ParsedRequest<'r, 'a> {
     incoming: &'r IncomingRequest,
     request: &'r Request<'a>,
     /// The model that it names.
@@ -109,7 +109,7 @@ impl Decider {
         };
         let requested = requested_model(&self.options, &incoming.asks, Some(&request));
         progress.note_parsed(may_be_above(&request, &requested) || has_bound_reasoning(&request));
-        let arrived = Arrived { incoming, request: &request, requested: &requested, until: progress.until() };
+        let arrived = ParsedRequest { incoming, request: &request, requested: &requested, until: progress.until() };
         self.decided(arrived, progress).unwrap_or_else(|why| self.passed(incoming, Some(&request), why))
     }
 
@@ -134,15 +134,16 @@ impl Decider {
             // It took too long already, so it does not wait for the disk.
             Some(found) => {
                 let requested = requested_model(&self.options, &incoming.asks, Some(&request));
-                let arrived = Arrived { incoming, request: &request, requested: &requested, until: Instant::now() };
+                let arrived =
+                    ParsedRequest { incoming, request: &request, requested: &requested, until: Instant::now() };
                 self.replayed(arrived, found, why)
             }
             None => self.passed(incoming, Some(&request), why),
         }
     }
 
-    fn decided(&self, arrived: Arrived<'_, '_>, progress: &Progress) -> Result<PreparedRequest, PassReason> {
-        let Arrived { incoming, request, .. } = arrived;
+    fn decided(&self, arrived: ParsedRequest<'_, '_>, progress: &Progress) -> Result<PreparedRequest, PassReason> {
+        let ParsedRequest { incoming, request, .. } = arrived;
         if incoming.is_count {
             return Ok(self.counted(arrived));
         }
@@ -187,7 +188,7 @@ impl Decider {
     /// limit unless something is decided about it.
     fn found(
         &self,
-        Arrived { incoming, request, requested, .. }: Arrived<'_, '_>,
+        ParsedRequest { incoming, request, requested, .. }: ParsedRequest<'_, '_>,
         messages: usize,
         progress: &Progress,
     ) -> Result<(FoundConversation, bool), PassReason> {
@@ -228,15 +229,15 @@ impl Decider {
     }
 
     /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
-    fn counted(&self, Arrived { incoming, request, .. }: Arrived<'_, '_>) -> PreparedRequest {
+    fn counted(&self, ParsedRequest { incoming, request, .. }: ParsedRequest<'_, '_>) -> PreparedRequest {
         let plan = self.index.look(request, &incoming.scope).ok().flatten().unwrap_or_default();
         self.prepared(incoming, Some(request), self.applied(request, &plan, PassReason::Count))
     }
 
     /// Applies the earlier decisions to a request, and notes before it is sent that it was sent like that: a client
     /// that repeats it gets the same bytes, also from another gateway or after a restart.
-    fn replayed(&self, arrived: Arrived<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
-        let Arrived { incoming, request, until, .. } = arrived;
+    fn replayed(&self, arrived: ParsedRequest<'_, '_>, found: FoundConversation, why: PassReason) -> PreparedRequest {
+        let ParsedRequest { incoming, request, until, .. } = arrived;
         let past = rewritten_past(request, &found, &found.conversation.state().decisions().plan_for(found.messages));
         let FoundConversation { mut conversation, messages, .. } = found;
         let mut keeping = self.keeper.note_point(&conversation, messages);
@@ -290,7 +291,7 @@ impl Decider {
     /// A request for which new decisions may be made.
     fn folded(
         &self,
-        arrived: Arrived<'_, '_>,
+        arrived: ParsedRequest<'_, '_>,
         found: FoundConversation,
         progress: &Progress,
         is_above: bool,
@@ -304,12 +305,12 @@ impl Decider {
 
     fn try_fold(
         &self,
-        arrived: Arrived<'_, '_>,
+        arrived: ParsedRequest<'_, '_>,
         found: &FoundConversation,
         progress: &Progress,
         is_above: bool,
     ) -> Result<PreparedRequest, NotDecided> {
-        let Arrived { request, requested, .. } = arrived;
+        let ParsedRequest { request, requested, .. } = arrived;
         let conversation = &found.conversation;
         let mut held = conversation.folder();
         // One that read other outputs than those of this request is built again.
@@ -365,8 +366,12 @@ impl Decider {
 
     /// What recalling needs to know, if a request may get memory: one of a person's own conversation with an agent. Titles
     /// and other requests on the side have no tools.
-    fn recall<'r>(&'r self, arrived: Arrived<'r, '_>, conversation: &'r Conversation) -> Option<RecallRequest<'r>> {
-        let Arrived { incoming, request, until, .. } = arrived;
+    fn recall<'r>(
+        &'r self,
+        arrived: ParsedRequest<'r, '_>,
+        conversation: &'r Conversation,
+    ) -> Option<RecallRequest<'r>> {
+        let ParsedRequest { incoming, request, until, .. } = arrived;
         let memory =
             self.options.memory.as_ref().filter(|_| !self.options.observe && may_remember(incoming, request))?;
         let (key, now_ms) = (incoming.scope.owner.as_str(), self.now_ms());
@@ -431,7 +436,7 @@ impl Decider {
     /// before the record for which its response waits.
     fn keep(
         &self,
-        Arrived { request, until, .. }: Arrived<'_, '_>,
+        ParsedRequest { request, until, .. }: ParsedRequest<'_, '_>,
         conversation: &Conversation,
         folder: &ConversationFolder,
         new: NewDecisions,

@@ -9,7 +9,7 @@ use crate::find::index::FoundConversation;
 
 /// How far a request was looked at.
 #[derive(Clone, Default)]
-enum Finding {
+enum FindingStage {
     /// It is being parsed.
     #[default]
     Parsing,
@@ -26,7 +26,7 @@ enum Finding {
 
 /// The progress of a decision, shared with the task that waits for it.
 pub struct Progress {
-    finding: watch::Sender<Finding>,
+    finding: watch::Sender<FindingStage>,
     is_over: AtomicBool,
     /// Whether the request is above its provider's limit, so that a decision is waited for.
     is_needed: AtomicBool,
@@ -51,12 +51,12 @@ impl Progress {
 
     /// Notes that the request was parsed, and whether its provider may refuse it as it came.
     pub fn note_parsed(&self, may_be_refused: bool) {
-        self.finding.send_replace(Finding::Searching { may_be_refused });
+        self.finding.send_replace(FindingStage::Searching { may_be_refused });
     }
 
     /// Sets the conversation of the request.
     pub fn note_found(&self, found: &FoundConversation) {
-        self.finding.send_replace(Finding::Found(found.clone()));
+        self.finding.send_replace(FindingStage::Found(found.clone()));
     }
 
     /// Notes that the request is above its provider's limit: without a decision it would be refused.
@@ -71,29 +71,29 @@ impl Progress {
 
     /// Notes that the request has no conversation.
     pub fn note_nothing(&self) {
-        self.finding.send_replace(Finding::Nothing);
+        self.finding.send_replace(FindingStage::Nothing);
     }
 
     /// Waits until the request is parsed. Returns whether its provider may refuse it as it came, if that is not known
     /// better already.
     pub async fn parsed(&self) -> bool {
         let mut finding = self.finding.subscribe();
-        let parsed = finding.wait_for(|finding| !matches!(finding, Finding::Parsing)).await;
-        parsed.is_ok_and(|finding| matches!(*finding, Finding::Searching { may_be_refused: true }))
+        let parsed = finding.wait_for(|finding| !matches!(finding, FindingStage::Parsing)).await;
+        parsed.is_ok_and(|finding| matches!(*finding, FindingStage::Searching { may_be_refused: true }))
     }
 
     /// Waits until the conversation of the request is found, or is known not to exist.
     pub async fn settled(&self) {
         let mut finding = self.finding.subscribe();
         // The sender is not dropped meanwhile, since it is part of this.
-        let _ = finding.wait_for(|finding| matches!(finding, Finding::Found(_) | Finding::Nothing)).await;
+        let _ = finding.wait_for(|finding| matches!(finding, FindingStage::Found(_) | FindingStage::Nothing)).await;
     }
 
     /// The conversation of the request, if it is found already. With it, the earlier decisions can be applied.
     pub fn found(&self) -> Option<FoundConversation> {
         match &*self.finding.borrow() {
-            Finding::Found(found) => Some(found.clone()),
-            Finding::Parsing | Finding::Searching { .. } | Finding::Nothing => None,
+            FindingStage::Found(found) => Some(found.clone()),
+            FindingStage::Parsing | FindingStage::Searching { .. } | FindingStage::Nothing => None,
         }
     }
 

@@ -29,10 +29,10 @@ const MAX_FOLDER_BYTES: usize = 64 << 20;
 
 /// The conversations in memory.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldConversations {
     /// Newest last.
     by_key: HashMap<ConversationKey, Vec<Arc<Conversation>>>,
-    by_id: HashMap<Arc<str>, Used>,
+    by_id: HashMap<Arc<str>, UsedConversation>,
     /// Those whose folders may be in memory, each with the size of its request, least recently used first.
     folders: VecDeque<(Arc<Conversation>, usize)>,
     /// Those whose folders were in use when they were to be evicted.
@@ -40,13 +40,13 @@ pub(super) struct Held {
     uses: u64,
 }
 
-struct Used {
+struct UsedConversation {
     conversation: Arc<Conversation>,
     /// When it was used last.
     at: u64,
 }
 
-impl Held {
+impl HeldConversations {
     /// The conversations with the same beginning, newest last.
     pub(super) fn alike(&self, key: ConversationKey) -> Vec<Arc<Conversation>> {
         self.by_key.get(&key).cloned().unwrap_or_default()
@@ -59,7 +59,7 @@ impl Held {
 
     /// All conversations, most recently used first.
     pub(super) fn newest_first(&self) -> Vec<Arc<Conversation>> {
-        let mut all: Vec<&Used> = self.by_id.values().collect();
+        let mut all: Vec<&UsedConversation> = self.by_id.values().collect();
         all.sort_unstable_by_key(|used| std::cmp::Reverse(used.at));
         all.into_iter().map(|used| used.conversation.clone()).collect()
     }
@@ -68,12 +68,12 @@ impl Held {
     pub(super) fn insert(&mut self, conversation: Arc<Conversation>) {
         self.by_key.entry(conversation.beginning().key).or_default().push(conversation.clone());
         self.uses += 1;
-        self.by_id.insert(conversation.id().clone(), Used { conversation, at: self.uses });
+        self.by_id.insert(conversation.id().clone(), UsedConversation { conversation, at: self.uses });
     }
 
     /// Removes a conversation.
     pub(super) fn remove(&mut self, id: &str) -> Option<Arc<Conversation>> {
-        let Used { conversation, .. } = self.by_id.remove(id)?;
+        let UsedConversation { conversation, .. } = self.by_id.remove(id)?;
         self.remove_all(std::slice::from_ref(&conversation));
         Some(conversation)
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
 
-use super::held::Held;
+use super::held::HeldConversations;
 use crate::accept::incoming::RequestScope;
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
@@ -20,7 +20,7 @@ const MOST_READS: usize = 4;
 
 /// All known conversations.
 pub struct ConversationIndex {
-    held: Mutex<Held>,
+    held: Mutex<HeldConversations>,
     store: Option<Arc<dyn Store>>,
     holdout: f64,
     /// Where the agents work.
@@ -77,7 +77,7 @@ impl ConversationIndex {
         Self { held: Mutex::default(), store, holdout, place, hashing: Hashing::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldConversations> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -41,14 +41,14 @@ pub enum SnapshotError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Snapshot {
+struct ConversationsSnapshot {
     contexture_folder: u32,
     /// The conversation and its branches, least recently used first.
-    conversations: Vec<Stored>,
+    conversations: Vec<StoredConversation>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredConversation {
     id: String,
     key: Digest,
     scope: Digest,
@@ -59,14 +59,14 @@ struct Stored {
     seen: String,
     points: Vec<usize>,
     steps: Vec<PlanStep>,
-    decisions: Vec<StoredDecision>,
+    decisions: Vec<SnapshotDecision>,
     attached: Vec<(usize, String)>,
     account: Account,
     stopped: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredDecision {
+struct SnapshotDecision {
     messages: usize,
     decision: Value,
 }
@@ -74,16 +74,16 @@ struct StoredDecision {
 /// The snapshot of what a decider knows.
 pub(super) fn write(decider: &Decider) -> String {
     let conversations = decider.conversations().iter().map(|conversation| stored(conversation)).collect();
-    let snapshot = Snapshot { contexture_folder: FORMAT, conversations };
+    let snapshot = ConversationsSnapshot { contexture_folder: FORMAT, conversations };
     serde_json::to_string(&snapshot).expect("a snapshot is made of texts and finite numbers")
 }
 
-fn stored(conversation: &Conversation) -> Stored {
+fn stored(conversation: &Conversation) -> StoredConversation {
     let (beginning, state) = (conversation.beginning(), conversation.state());
     let decisions = state.decisions();
     let decided =
-        |entry: &DecisionEntry| StoredDecision { messages: entry.messages, decision: entry.decision.to_stored() };
-    Stored {
+        |entry: &DecisionEntry| SnapshotDecision { messages: entry.messages, decision: entry.decision.to_stored() };
+    StoredConversation {
         id: beginning.id.to_string(),
         key: beginning.key,
         scope: beginning.scope,
@@ -103,14 +103,14 @@ fn stored(conversation: &Conversation) -> Stored {
 /// Adds the conversations of a snapshot to a decider.
 pub(super) fn read(decider: &Decider, text: &str) -> Result<(), SnapshotError> {
     #[derive(Deserialize)]
-    struct Version {
+    struct SnapshotVersion {
         contexture_folder: u32,
     }
-    let version: Version = serde_json::from_str(text).map_err(SnapshotError::Other)?;
+    let version: SnapshotVersion = serde_json::from_str(text).map_err(SnapshotError::Other)?;
     if version.contexture_folder > FORMAT {
         return Err(SnapshotError::Newer(version.contexture_folder));
     }
-    let snapshot: Snapshot = serde_json::from_str(text).map_err(SnapshotError::Other)?;
+    let snapshot: ConversationsSnapshot = serde_json::from_str(text).map_err(SnapshotError::Other)?;
     let read: Result<Vec<_>, _> = snapshot.conversations.into_iter().map(restored).collect();
     for conversation in read? {
         decider.insert(conversation);
@@ -118,11 +118,11 @@ pub(super) fn read(decider: &Decider, text: &str) -> Result<(), SnapshotError> {
     Ok(())
 }
 
-fn restored(stored: Stored) -> Result<Conversation, SnapshotError> {
+fn restored(stored: StoredConversation) -> Result<Conversation, SnapshotError> {
     let damaged = |what: &str| SnapshotError::Damaged(what.to_owned());
     let seen = bytes_of(&stored.seen).ok_or_else(|| damaged("the digests of messages"))?;
     let messages = seen.len() / 16;
-    let decided = |entry: StoredDecision| match FoldDecision::from_stored(&entry.decision) {
+    let decided = |entry: SnapshotDecision| match FoldDecision::from_stored(&entry.decision) {
         Ok(decision) => Ok(DecisionEntry { messages: entry.messages, decision }),
         Err(error) => Err(damaged(&error.to_string())),
     };

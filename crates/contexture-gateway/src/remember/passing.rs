@@ -79,7 +79,9 @@ impl PassingRequest {
                     new.told.clear();
                 }
                 let passage = reader.next(&unit.item);
-                new.told.extend(passage.iter().filter(|_| is_user(&unit.item)).flat_map(|passage| told(&passage.text)));
+                new.told.extend(
+                    passage.iter().filter(|_| is_user(&unit.item)).flat_map(|passage| facts_to_remember(&passage.text)),
+                );
                 new.passages.extend(passage);
             }
         }
@@ -152,7 +154,7 @@ fn is_user(item: &Item) -> bool {
 }
 
 /// What the lines of a person ask to remember.
-fn told(text: &str) -> Vec<String> {
+fn facts_to_remember(text: &str) -> Vec<String> {
     let after = |line: &str| {
         let line = line.trim();
         let start = line.get(..REMEMBER.len())?;

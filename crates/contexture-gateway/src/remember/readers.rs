@@ -8,17 +8,17 @@ use contexture::recall::PassageReader;
 /// Conversations whose place is known without looking into the index.
 const MAX_READERS: usize = 256;
 
-type Readers = HashMap<Arc<str>, (usize, PassageReader)>;
+type PassageReaders = HashMap<Arc<str>, (usize, PassageReader)>;
 
 /// How many messages of each conversation were taken in, with the reader that goes on.
 #[derive(Default)]
 pub(super) struct KnownReaders {
-    readers: Mutex<Readers>,
+    readers: Mutex<PassageReaders>,
 }
 
 impl KnownReaders {
     /// The readers, with room for one of this conversation.
-    pub(super) fn with_room(&self, conversation: &str) -> MutexGuard<'_, Readers> {
+    pub(super) fn with_room(&self, conversation: &str) -> MutexGuard<'_, PassageReaders> {
         let mut readers = self.lock();
         if readers.len() >= MAX_READERS && !readers.contains_key(conversation) {
             readers.clear();
@@ -31,7 +31,7 @@ impl KnownReaders {
         self.lock().remove(conversation);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Readers> {
+    fn lock(&self) -> MutexGuard<'_, PassageReaders> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

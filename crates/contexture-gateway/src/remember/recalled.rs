@@ -58,7 +58,7 @@ impl RecallRequest<'_> {
         log: &[(Arc<Item>, u64)],
         counter: &dyn TokenCounter,
     ) -> Option<RecalledText> {
-        let (asked, begin) = asked(request, from)?;
+        let (asked, begin) = newest_words(request, from)?;
         // This runs on a blocking thread, so it may wait.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let time = self.until.saturating_duration_since(Instant::now()) / SHARE_OF_TIME;
@@ -128,7 +128,7 @@ fn too_late() -> RecalledText {
 
 /// What a person says after the last answer of the model or a tool, from a position on, and where that begins; `None` if
 /// nobody says anything there.
-fn asked(request: &Request<'_>, from: usize) -> Option<(String, usize)> {
+fn newest_words(request: &Request<'_>, from: usize) -> Option<(String, usize)> {
     let mut said = Vec::new();
     let mut begin = request.messages().len();
     for (at, message) in request.messages().iter().enumerate().skip(from).rev() {

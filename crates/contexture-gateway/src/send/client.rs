@@ -55,13 +55,13 @@ impl From<hyper_util::client::legacy::Error> for SendError {
 }
 
 /// Sends requests to providers.
-pub(crate) struct Client {
+pub(crate) struct ProviderClient {
     usual: reqwest::Client,
     bare: Option<BareClient<HttpsConnector<HttpConnector>, Body>>,
     proxies: Matcher,
 }
 
-impl Client {
+impl ProviderClient {
     /// A client that trusts the system's certificates, and some more.
     pub(crate) fn new(roots: &ExtraRoots) -> Result<Self, reqwest::Error> {
         prepare_tls();

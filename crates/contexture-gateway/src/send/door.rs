@@ -14,7 +14,7 @@ use crate::account::record::Cloud;
 
 /// What a path says about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct RequestDoor {
     /// The format of its body.
     pub(super) format: Option<Format>,
     /// The model.
@@ -25,7 +25,7 @@ pub(super) struct Door {
     pub(super) cloud: Option<Cloud>,
 }
 
-impl Door {
+impl RequestDoor {
     /// What a path of a cloud says; `None` for other paths.
     pub(super) fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.trim_end_matches('/').split('/').collect();
@@ -69,7 +69,7 @@ mod tests {
             path if path.starts_with("/v1/projects/") => Cloud::Vertex,
             _ => Cloud::Azure,
         };
-        assert_eq!(Door::of(path), Some(Door { format, model, is_count, cloud: Some(cloud) }), "{path}");
+        assert_eq!(RequestDoor::of(path), Some(RequestDoor { format, model, is_count, cloud: Some(cloud) }), "{path}");
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         check("/openai/deployments/my-gpt/chat/completions", Some(Format::Chat), "my-gpt", false);
         for path in ["/v1/messages", "/model/x/converse", "/model/invoke", "/v1/publishers/google/models/x:rawPredict"]
         {
-            assert_eq!(Door::of(path), None, "{path}");
+            assert_eq!(RequestDoor::of(path), None, "{path}");
         }
     }
 }

@@ -22,8 +22,8 @@ use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
 use crate::send::passing::Passing;
 use crate::send::upstream::Route;
-use crate::shared::Shared;
-use crate::watch::{AnswerCopy, Watched};
+use crate::shared::SharedState;
+use crate::watch::{AnswerCopy, RequestWatch};
 
 /// How long a response waits until it is written that the request was sent.
 const BEGINNING: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ type Following = tokio::task::JoinHandle<()>;
 pub(crate) type ToFollow = Box<dyn FnOnce() -> Following + Send + Sync>;
 
 /// Where a request goes, and how.
-pub(crate) struct Target {
+pub(crate) struct ProviderTarget {
     /// The route.
     pub(crate) route: Route,
     /// The headers to forward.
@@ -75,13 +75,13 @@ pub(crate) struct Timing {
 
 /// A request after the decision, until its response has been forwarded.
 pub(crate) struct Exchange {
-    shared: Arc<Shared>,
-    target: Target,
+    shared: Arc<SharedState>,
+    target: ProviderTarget,
     prepared: PreparedRequest,
     bodies: Bodies,
     timing: Timing,
     /// What watchers heard of it.
-    watched: Option<Watched>,
+    watched: Option<RequestWatch>,
     /// Its record in the store.
     begun: BegunRecord,
     /// What is kept of it when its response has ended.
@@ -96,12 +96,12 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     pub(crate) fn new(
-        shared: Arc<Shared>,
-        target: Target,
+        shared: Arc<SharedState>,
+        target: ProviderTarget,
         prepared: PreparedRequest,
         bodies: Bodies,
         timing: Timing,
-        (watched, begun, to_follow): (Option<Watched>, BegunRecord, Option<ToFollow>),
+        (watched, begun, to_follow): (Option<RequestWatch>, BegunRecord, Option<ToFollow>),
     ) -> Self {
         let (following, passing, admission) = (None, None, None);
         Self { shared, target, prepared, bodies, timing, watched, begun, to_follow, following, passing, admission }
@@ -207,7 +207,7 @@ impl Exchange {
         if has_failed {
             self.prepared.note_refused();
         }
-        let (status, headers) = (answer.status(), headers::kept(answer.headers()));
+        let (status, headers) = (answer.status(), headers::without_hop_headers(answer.headers()));
         let frames = frames_of(&headers);
         let copy = self.watched.as_ref().filter(|_| status.is_success() && frames != AnswerFrames::Amazon);
         let copy = copy.and_then(|watched| watched.copy(frames == AnswerFrames::Events));
@@ -292,7 +292,7 @@ impl Exchange {
         first_byte: Duration,
         now_ms: u64,
     ) -> RequestRecord {
-        let Self { shared, target: Target { route, .. }, prepared, timing, .. } = self;
+        let Self { shared, target: ProviderTarget { route, .. }, prepared, timing, .. } = self;
         let whole = timing.began.elapsed();
         let time_ms = now_ms.saturating_sub(whole.as_millis() as u64);
         let usage = answered.usage.filter(|_| !route.is_count);

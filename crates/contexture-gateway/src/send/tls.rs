@@ -57,14 +57,14 @@ pub(crate) fn certificate_error(error: &(dyn Error + 'static)) -> Option<String>
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let found = error.downcast_ref::<rustls::Error>();
         if let Some(found) = found.or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>())) {
-            return told(found);
+            return certificate_problem(found);
         }
         next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
     None
 }
 
-fn told(error: &rustls::Error) -> Option<String> {
+fn certificate_problem(error: &rustls::Error) -> Option<String> {
     use rustls::CertificateError as Wrong;
     let rustls::Error::InvalidCertificate(wrong) = error else { return None };
     Some(match wrong {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use contexture::wire::Format;
 
-use super::door::Door;
+use super::door::RequestDoor;
 use crate::account::record::Cloud;
 
 /// The address of Anthropic's API.
@@ -133,12 +133,12 @@ impl Upstreams {
     /// ```
     pub fn route(&self, path: &str, query: Option<&str>, looks: Option<Looks>) -> Route {
         let count = path.trim_end_matches('/').strip_suffix("/count_tokens");
-        let Door { format, model, is_count, cloud } = Door::of(path).unwrap_or_else(|| {
+        let RequestDoor { format, model, is_count, cloud } = RequestDoor::of(path).unwrap_or_else(|| {
             let format =
                 if is_gemini_count(path) { Some(Format::Gemini) } else { Format::of_path(count.unwrap_or(path)) };
             let is_count = (count.is_some() && format == Some(Format::Messages)) || is_gemini_count(path);
             let model = if format == Some(Format::Gemini) { model_in(path) } else { None };
-            Door { format, is_count, model, cloud: is_vertex(path).then_some(Cloud::Vertex) }
+            RequestDoor { format, is_count, model, cloud: is_vertex(path).then_some(Cloud::Vertex) }
         });
         let is_google = looks == Some(Looks::Google) || format == Some(Format::Gemini);
         let is_anthropic = looks == Some(Looks::Anthropic) || format == Some(Format::Messages);

@@ -23,12 +23,12 @@ const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", 
 pub struct Answerer {
     address: SocketAddr,
     serving: JoinHandle<()>,
-    answered: watch::Receiver<Answered>,
+    answered: watch::Receiver<AnswererState>,
 }
 
 /// What was answered so far.
 #[derive(Clone, Copy, Default)]
-struct Answered {
+struct AnswererState {
     /// How many requests to a model.
     requests: usize,
     /// Whether one of them had a key or a login.
@@ -43,7 +43,7 @@ impl Answerer {
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let (answers, answered) = watch::channel(Answered::default());
+        let (answers, answered) = watch::channel(AnswererState::default());
         let app = axum::Router::new().fallback(answer).with_state(answers);
         let serving = tokio::spawn(async move {
             // When the server ends, nobody is left to receive the error.
@@ -82,7 +82,7 @@ impl Drop for Answerer {
     }
 }
 
-async fn answer(State(answers): State<watch::Sender<Answered>>, request: Request) -> Response<Body> {
+async fn answer(State(answers): State<watch::Sender<AnswererState>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MOST_BYTES).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();

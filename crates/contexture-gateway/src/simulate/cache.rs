@@ -66,7 +66,7 @@ impl Took {
 }
 
 /// A block as the cache sees it.
-struct Block {
+struct CacheBlock {
     hash: blake3::Hash,
     tokens: u64,
     is_marked: bool,
@@ -102,7 +102,7 @@ impl Cache {
         self.prefixes.get(hash).is_some_and(|used| now_ms - used <= self.life_ms)
     }
 
-    fn marked(&mut self, blocks: &[Block], now_ms: u64) -> Took {
+    fn marked(&mut self, blocks: &[CacheBlock], now_ms: u64) -> Took {
         let before = |end: usize| blocks[..end].iter().map(|block| block.tokens).sum::<u64>();
         let marks: Vec<usize> =
             (0..blocks.len()).filter(|at| blocks[*at].is_marked && before(*at + 1) >= LEAST).collect();
@@ -116,7 +116,7 @@ impl Cache {
         Took { read, written: before(last + 1).saturating_sub(read), plain: before(blocks.len()) - before(last + 1) }
     }
 
-    fn automatic(&mut self, blocks: &[Block], now_ms: u64) -> Took {
+    fn automatic(&mut self, blocks: &[CacheBlock], now_ms: u64) -> Took {
         let total: u64 = blocks.iter().map(|block| block.tokens).sum();
         let shared = blocks.iter().take_while(|block| self.holds(&block.hash, now_ms));
         let shared: u64 = shared.map(|block| block.tokens).sum();
@@ -181,7 +181,7 @@ fn parsed(mut message: Value) -> Value {
     message
 }
 
-fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<Block> {
+fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<CacheBlock> {
     let mut before = blake3::hash(b"");
     let mut blocks = Vec::new();
     for mut value in values {
@@ -191,7 +191,7 @@ fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<Block> {
         hasher.update(before.as_bytes()).update(text.as_bytes());
         before = hasher.finalize();
         let tokens = counting.map_or(text.len() as u64 / 4, |count| count(&value));
-        blocks.push(Block { hash: before, tokens, is_marked });
+        blocks.push(CacheBlock { hash: before, tokens, is_marked });
     }
     blocks
 }

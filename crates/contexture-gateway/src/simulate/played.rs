@@ -80,7 +80,7 @@ impl Played {
         let recorded = RecordedSession::new(Format::Messages, records).as_recorded();
         let messages = recorded.raw_messages();
         let messages: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
-        let mut player = Player::new(self, &recorded);
+        let mut player = RecordingPlayer::new(self, &recorded);
         for number in 0..recorded.len() {
             let Some(record) = player.next(number, &recorded, &messages) else { return number };
             let record = RequestRecord { conversation: Some(conversation.to_owned()), ..record };
@@ -98,7 +98,7 @@ impl Played {
 }
 
 /// A recording that is being played.
-struct Player {
+struct RecordingPlayer {
     asked_budget: Option<u64>,
     requested: RequestedModel,
     folder: ConversationFolder,
@@ -113,7 +113,7 @@ struct Player {
     kept: usize,
 }
 
-impl Player {
+impl RecordingPlayer {
     fn new(played: &Played, recorded: &RecordedSession) -> Self {
         let name = played.model.clone().unwrap_or_else(|| format!("{ASSUMED_MODEL} (assumed)"));
         let known = played.options.models.find(played.model.as_deref().unwrap_or(ASSUMED_MODEL));

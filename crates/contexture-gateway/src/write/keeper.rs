@@ -7,7 +7,7 @@ use contexture::clock::Clock;
 use contexture::fold::Pins;
 
 use super::error::StoreError;
-use super::saving::{Saving, Written};
+use super::saving::{PendingWrite, Saving};
 use super::store::Store;
 use crate::conversation::Conversation;
 use crate::conversation::state::ConversationState;
@@ -41,7 +41,7 @@ impl KeptVersion {
 
 /// A write of a conversation that was begun.
 pub struct Keeping {
-    written: Option<Written>,
+    written: Option<PendingWrite>,
     kept: Option<KeptVersion>,
 }
 
@@ -85,11 +85,11 @@ impl Keeper {
         let kept = Some(KeptVersion { mark: stored.mark().clone(), version: stored.version() });
         if stored.mark().is_unsearched() {
             // Other gateways go on with the one that the store has, if it has one.
-            return Keeping { written: Some(Written::failed(StoreError::Away)), kept };
+            return Keeping { written: Some(PendingWrite::failed(StoreError::Away)), kept };
         }
         let written = match Saving::new(conversation.beginning(), state, texts, self.now_ms()) {
             Ok(saving) => store.save(saving),
-            Err(error) => Written::failed(error),
+            Err(error) => PendingWrite::failed(error),
         };
         Keeping { written: Some(written), kept }
     }

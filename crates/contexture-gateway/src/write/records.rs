@@ -58,7 +58,7 @@ const MOST_TRIES: usize = 8;
 
 /// The small part of a conversation.
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct ConversationHead {
     /// The version of this format.
     row: u32,
     key: Digest,
@@ -90,7 +90,7 @@ struct Decided<'a> {
 
 /// What is listed under the key of a conversation.
 #[derive(Serialize, Deserialize)]
-struct Listed {
+struct ListedConversation {
     version: u64,
     used_ms: u64,
     /// The last message of its newest request.
@@ -99,11 +99,11 @@ struct Listed {
 }
 
 /// Everything that is new about a conversation since the stored row, in one batch.
-fn batch(saving: &Saving, writer: &str, stored: Option<(Row, Version)>) -> Result<Batch, StoreError> {
+fn batch(saving: &Saving, writer: &str, stored: Option<(ConversationHead, Version)>) -> Result<Batch, StoreError> {
     let beginning = &saving.beginning;
     let of = |part: &str| format!("{CONVERSATIONS}{}/{part}", beginning.id);
     let hash = |text: &Arc<str>| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
-    let row = Row {
+    let row = ConversationHead {
         row: FORMAT,
         key: beginning.key,
         scope: beginning.scope,
@@ -122,7 +122,7 @@ fn batch(saving: &Saving, writer: &str, stored: Option<(Row, Version)>) -> Resul
     };
     let (stored, version) = stored.map_or((None, None), |(row, version)| (Some(row), Some(version)));
     let end = saving.known.last_chunk::<16>().map(|end| Digest(*end));
-    let listed = serde_json::to_vec(&Listed { version: row.version, used_ms: saving.used_ms, end })?;
+    let listed = serde_json::to_vec(&ListedConversation { version: row.version, used_ms: saving.used_ms, end })?;
     let mut batch = Batch::new()
         .expect(of("row"), version)
         .set(of("row"), serde_json::to_vec(&row)?)
@@ -166,13 +166,13 @@ fn numbered(part: &str, n: usize) -> String {
 
 /// The records of gateways. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Records {
+pub(super) struct GatewayRecords {
     pub(super) store: PostgresStore,
     /// The name of this run of a program.
     pub(super) writer: Arc<str>,
 }
 
-impl Records {
+impl GatewayRecords {
     pub(super) async fn candidates(
         self,
         key: ConversationKey,
@@ -181,13 +181,14 @@ impl Records {
     ) -> Result<Vec<(String, u64)>, StoreError> {
         let ends: HashSet<[u8; 16]> = ends.into_iter().map(|end| end.0).collect();
         let listed = self.listed(&format!("{KEYS}{key}/")).await?.into_iter().enumerate();
-        let is_one = |at: usize, listed: &Listed| at < most || listed.end.is_some_and(|end| ends.contains(&end.0));
+        let is_one =
+            |at: usize, listed: &ListedConversation| at < most || listed.end.is_some_and(|end| ends.contains(&end.0));
         let found = listed.filter(|(at, (_, listed))| is_one(*at, listed));
         Ok(found.map(|(_, (id, listed))| (id, listed.version)).collect())
     }
 
     /// Ids below a prefix of keys, most recently used first.
-    async fn listed(&self, prefix: &str) -> Result<Vec<(String, Listed)>, StoreError> {
+    async fn listed(&self, prefix: &str) -> Result<Vec<(String, ListedConversation)>, StoreError> {
         let keys = self.store.list(prefix).await?;
         let mut listed = Vec::new();
         for (key, record) in keys.iter().zip(self.many(&keys).await?) {
@@ -196,7 +197,7 @@ impl Records {
             let Some(read) = record.and_then(|record| serde_json::from_slice(&record.value).ok()) else { continue };
             listed.push((id, read));
         }
-        listed.sort_by_key(|(_, listed): &(String, Listed)| std::cmp::Reverse(listed.used_ms));
+        listed.sort_by_key(|(_, listed): &(String, ListedConversation)| std::cmp::Reverse(listed.used_ms));
         Ok(listed)
     }
 
@@ -209,7 +210,7 @@ impl Records {
     }
 
     /// The row of a conversation. `None` if there is none, or if it is of a newer version.
-    async fn row(&self, id: &str) -> Result<Option<(Row, Version)>, StoreError> {
+    async fn row(&self, id: &str) -> Result<Option<(ConversationHead, Version)>, StoreError> {
         let record = self.store.get(&format!("{CONVERSATIONS}{id}/row")).await?;
         Ok(record.and_then(|record| Some((row_of(&record)?, record.version))))
     }
@@ -230,7 +231,11 @@ impl Records {
     }
 
     /// Reads what belongs to a row. `None` if some of it is missing or cannot be read.
-    async fn conversation(&self, id: String, row: Row) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
+    async fn conversation(
+        &self,
+        id: String,
+        row: ConversationHead,
+    ) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
         let singles = ["known", "pins", "rest"].map(str::to_owned).into_iter();
         let parts = singles
             .chain((0..row.steps).map(|n| numbered("steps", n)))
@@ -423,11 +428,11 @@ fn place_ms(key: &str) -> Option<u64> {
     u64::from_str_radix(place.get(..12)?, 16).ok()
 }
 
-fn row_of(record: &Record) -> Option<Row> {
-    serde_json::from_slice(&record.value).ok().filter(|row: &Row| row.row <= FORMAT)
+fn row_of(record: &Record) -> Option<ConversationHead> {
+    serde_json::from_slice(&record.value).ok().filter(|row: &ConversationHead| row.row <= FORMAT)
 }
 
-fn beginning_of(id: String, row: &Row) -> Beginning {
+fn beginning_of(id: String, row: &ConversationHead) -> Beginning {
     Beginning {
         id: id.into(),
         key: row.key,
@@ -441,7 +446,7 @@ fn beginning_of(id: String, row: &Row) -> Beginning {
 
 /// `others` are the steps, the decisions and the texts after messages, in this order.
 fn state_of(
-    row: &Row,
+    row: &ConversationHead,
     known: Option<Vec<u8>>,
     pins: Option<Vec<u8>>,
     rest: Option<Vec<u8>>,

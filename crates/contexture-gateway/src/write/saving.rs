@@ -103,12 +103,12 @@ impl RecordPlace {
 }
 
 /// A write that was begun.
-pub struct Written(Receiver<Result<(), StoreError>>);
+pub struct PendingWrite(Receiver<Result<(), StoreError>>);
 
 /// Tells the outcome of a write.
 pub struct Writing(SyncSender<Result<(), StoreError>>);
 
-impl Written {
+impl PendingWrite {
     /// A write, and what tells its outcome.
     pub fn pending() -> (Writing, Self) {
         let (send, receive) = sync_channel(1);

@@ -9,10 +9,10 @@ use contexture::store::PostgresStore;
 use contexture::wire::Digest;
 
 use super::error::StoreError;
-use super::records::Records;
-use super::saving::{RecordPlace, Saving, Written};
+use super::records::GatewayRecords;
+use super::saving::{PendingWrite, RecordPlace, Saving};
 use super::store::{RunningGateway, ShownText, Store, is_hash};
-use super::waiting::Waiting;
+use super::waiting::DatabaseRuntime;
 use crate::account::record::RequestRecord;
 use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
@@ -31,8 +31,8 @@ const WRITES_PER_LOOK: u64 = 500;
 
 /// The store of gateways in a database.
 pub(super) struct SharedStore {
-    records: Records,
-    waiting: Waiting,
+    records: GatewayRecords,
+    waiting: DatabaseRuntime,
     writes: AtomicU64,
     most_bytes: u64,
 }
@@ -40,8 +40,8 @@ pub(super) struct SharedStore {
 impl SharedStore {
     pub(super) fn open(url: &str, most_bytes: u64) -> Result<Self, StoreError> {
         let writer = uuid::Uuid::now_v7().simple().to_string().into();
-        let records = Records { store: PostgresStore::open(url)?, writer };
-        let waiting = Waiting::new()?;
+        let records = GatewayRecords { store: PostgresStore::open(url)?, writer };
+        let waiting = DatabaseRuntime::new()?;
         let store = records.store.clone();
         let looked = store.clone();
         waiting.wait(ASKING, async move { Ok(store.check().await?) })?;
@@ -52,7 +52,7 @@ impl SharedStore {
         Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes })
     }
 
-    fn records(&self) -> Records {
+    fn records(&self) -> GatewayRecords {
         self.records.clone()
     }
 }
@@ -74,7 +74,7 @@ impl Store for SharedStore {
         self.waiting.wait(PATIENCE, self.records().one(id.to_owned()))
     }
 
-    fn save(&self, saving: Saving) -> Written {
+    fn save(&self, saving: Saving) -> PendingWrite {
         if (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(WRITES_PER_LOOK) {
             let shrink = self.records().shrink(self.most_bytes);
             self.waiting.begin(ASKING, async move {
@@ -92,13 +92,13 @@ impl Store for SharedStore {
         let _ = self.waiting.begin(PATIENCE, self.records().save_snapshot(id, snapshot.messages, bytes));
     }
 
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> Written {
+    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite {
         match serde_json::to_string(record) {
             Ok(text) => {
                 let saving = self.records().save_request(place.clone(), record.conversation.clone(), text);
                 self.waiting.begin(PATIENCE, saving)
             }
-            Err(error) => Written::failed(error.into()),
+            Err(error) => PendingWrite::failed(error.into()),
         }
     }
 

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use super::content::FileContent;
 use super::error::StoreError;
 use super::read::{read_conversation, read_entries};
-use super::saving::{RecordPlace, Saving, Written};
+use super::saving::{PendingWrite, RecordPlace, Saving};
 use super::store::{CLOCKS_MS, RunningGateway, ShownText, Store, is_hash};
 use super::sums::{number, verified};
 use crate::account::record::RequestRecord;
@@ -25,11 +25,11 @@ use crate::conversation::folder::FolderSnapshot;
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
 use damage::NotedDamage;
-use open::Opened;
+use open::OpenedFile;
 pub use open::put_aside;
-pub(super) use open::{Damaged, make_file};
+pub(super) use open::{DamagePolicy, make_file};
 pub(super) use tables::damaged_rows;
-use writer::{Job, RecordJob, Writer};
+use writer::{RecordJob, StoreJob, StoreWriter};
 
 /// How long something may take that only a command waits for.
 const ASKING: Duration = Duration::from_secs(60);
@@ -41,29 +41,29 @@ const NOTING: Duration = Duration::from_secs(5);
 const MOST_READERS: usize = 8;
 
 /// The store of a gateway in a file.
-pub(super) struct SqliteStore {
-    writer: Writer,
-    readers: Readers,
+pub(super) struct GatewayFileStore {
+    writer: StoreWriter,
+    readers: ReadConnections,
     damage: Arc<NotedDamage>,
     /// Ends what looks through a large file.
     looking: Option<rusqlite::InterruptHandle>,
 }
 
-impl SqliteStore {
+impl GatewayFileStore {
     /// Opens a store, and creates it if it does not exist.
     ///
     /// # Errors
     /// The file cannot be created or read.
-    pub(super) fn open(path: &Path, most_bytes: u64, damaged: Damaged) -> Result<Self, StoreError> {
-        let Opened { writing, moving, reading, note, is_looked_through } = open::open(path, damaged)?;
+    pub(super) fn open(path: &Path, most_bytes: u64, damaged: DamagePolicy) -> Result<Self, StoreError> {
+        let OpenedFile { writing, moving, reading, note, is_looked_through } = open::open(path, damaged)?;
         let failed = |source| StoreError::Open { path: path.to_owned(), source };
-        let writer = Writer::start(writing, moving, path, most_bytes).map_err(failed)?;
+        let writer = StoreWriter::start(writing, moving, path, most_bytes).map_err(failed)?;
         let damage = Arc::new(NotedDamage::new(path, note));
-        let looking = match damaged == Damaged::PutAside && !is_looked_through {
+        let looking = match damaged == DamagePolicy::PutAside && !is_looked_through {
             true => Some(damage.clone().look(open::connection(path)?).map_err(failed)?),
             false => None,
         };
-        Ok(Self { writer, readers: Readers::new(path, reading), damage, looking })
+        Ok(Self { writer, readers: ReadConnections::new(path, reading), damage, looking })
     }
 
     /// Whether a file is a store of the gateway. The file is not changed.
@@ -108,7 +108,7 @@ impl SqliteStore {
     }
 }
 
-impl Drop for SqliteStore {
+impl Drop for GatewayFileStore {
     fn drop(&mut self) {
         if let Some(looking) = &self.looking {
             looking.interrupt();
@@ -116,7 +116,7 @@ impl Drop for SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
+impl Store for GatewayFileStore {
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -160,15 +160,15 @@ impl Store for SqliteStore {
         }
     }
 
-    fn save(&self, saving: Saving) -> Written {
-        let (writing, written) = Written::pending();
-        self.writer.begin(Job::Save(Box::new(saving), writing));
+    fn save(&self, saving: Saving) -> PendingWrite {
+        let (writing, written) = PendingWrite::pending();
+        self.writer.begin(StoreJob::Save(Box::new(saving), writing));
         written
     }
 
     fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) {
         let bytes = snapshot.rest.as_bytes().to_vec();
-        self.writer.begin(Job::Snapshot(conversation.id().clone(), snapshot.messages, bytes));
+        self.writer.begin(StoreJob::Snapshot(conversation.id().clone(), snapshot.messages, bytes));
     }
 
     fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
@@ -181,15 +181,15 @@ impl Store for SqliteStore {
         })
     }
 
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> Written {
+    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite {
         let text = match serde_json::to_string(record) {
             Ok(text) => text,
-            Err(error) => return Written::failed(error.into()),
+            Err(error) => return PendingWrite::failed(error.into()),
         };
-        let (writing, written) = Written::pending();
+        let (writing, written) = PendingWrite::pending();
         let (conversation, session) = (record.conversation.clone(), record.session.clone());
         let job = RecordJob { place: place.clone(), conversation, session, time_ms: record.time_ms, text };
-        self.writer.begin(Job::Record(job, writing));
+        self.writer.begin(StoreJob::Record(job, writing));
         written
     }
 
@@ -292,7 +292,7 @@ impl Store for SqliteStore {
     fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
         let RunningGateway { id, address, token, pid, host: _ } = gateway.clone();
         // Nobody waits for it: another program may be writing for long.
-        self.writer.begin(Job::Work(Box::new(move |connection| {
+        self.writer.begin(StoreJob::Work(Box::new(move |connection| {
             let sql = "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4)";
             // If this fails, only `status` does not find this gateway.
             let _ = writer::patiently(NOTING, || Ok(connection.execute(sql, params![id, address, token, pid])?));
@@ -322,7 +322,7 @@ impl Store for SqliteStore {
 }
 
 /// Connections for reading, so that requests do not wait for each other, nor for writes.
-struct Readers {
+struct ReadConnections {
     path: PathBuf,
     pool: Mutex<Pool>,
     returned: Condvar,
@@ -333,7 +333,7 @@ struct Pool {
     count: usize,
 }
 
-impl Readers {
+impl ReadConnections {
     fn new(path: &Path, first: Connection) -> Self {
         let pool = Mutex::new(Pool { idle: vec![first], count: 1 });
         Self { path: path.to_owned(), pool, returned: Condvar::new() }

@@ -8,7 +8,7 @@ use contexture::wire::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
-use super::saving::{RecordPlace, Saving, Written};
+use super::saving::{PendingWrite, RecordPlace, Saving};
 use crate::account::record::RequestRecord;
 use crate::conversation::decisions::DecisionEntry;
 use crate::conversation::folder::FolderSnapshot;
@@ -74,13 +74,13 @@ pub trait Store: Send + Sync {
     /// Begins to write the decisions of a conversation in one transaction. Once it is written, its mark says so, and no
     /// end of this program undoes it; what says so is also safe from an end of the machine. It fails if another gateway
     /// continued the conversation. Then nothing was written.
-    fn save(&self, saving: Saving) -> Written;
+    fn save(&self, saving: Saving) -> PendingWrite;
 
     /// Begins to write the snapshot of a conversation's folder.
     fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot);
 
     /// Begins to write the record of a request, in place of what was written with the same place before.
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> Written;
+    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite;
 
     /// Waits until everything is written that was begun before, for a limited time.
     fn flush(&self, time: Duration);

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::sync::watch;
 
 use super::error::StoreError;
-use super::saving::Written;
+use super::saving::PendingWrite;
 
 /// How long to wait between two looks whether the database is back.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -20,13 +20,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 type Probe = Box<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// A runtime of its own for operations of a database.
-pub(super) struct Waiting {
+pub(super) struct DatabaseRuntime {
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
-    state: Arc<State>,
+    state: Arc<RuntimeState>,
 }
 
-struct State {
+struct RuntimeState {
     /// Whether it did not respond within the time. Then everything fails at once until it is back.
     is_away: AtomicBool,
     probe: OnceLock<Probe>,
@@ -34,11 +34,12 @@ struct State {
     begun: watch::Sender<usize>,
 }
 
-impl Waiting {
+impl DatabaseRuntime {
     pub(super) fn new() -> Result<Self, StoreError> {
         let builder =
             Builder::new_multi_thread().worker_threads(1).thread_name("contexture-store").enable_all().build();
-        let state = State { is_away: AtomicBool::new(false), probe: OnceLock::new(), begun: watch::Sender::new(0) };
+        let state =
+            RuntimeState { is_away: AtomicBool::new(false), probe: OnceLock::new(), begun: watch::Sender::new(0) };
         Ok(Self { runtime: Some(builder.map_err(StoreError::Waiting)?), state: Arc::new(state) })
     }
 
@@ -79,8 +80,8 @@ impl Waiting {
         &self,
         limit: Duration,
         work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
-    ) -> Written {
-        let (writing, written) = Written::pending();
+    ) -> PendingWrite {
+        let (writing, written) = PendingWrite::pending();
         let (state, limited) = (self.state.clone(), limited(self.state.clone(), limit, work));
         state.begun.send_modify(|begun| *begun += 1);
         self.runtime().spawn(async move {
@@ -103,7 +104,7 @@ impl Waiting {
 
 /// An operation that fails when the time is up, or at once while the database is away.
 async fn limited<T>(
-    state: Arc<State>,
+    state: Arc<RuntimeState>,
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
@@ -122,7 +123,7 @@ async fn limited<T>(
 }
 
 /// Asks the database from time to time until it responds.
-async fn come_back(state: Arc<State>) {
+async fn come_back(state: Arc<RuntimeState>) {
     while let Some(probe) = state.probe.get() {
         tokio::time::sleep(PAUSE).await;
         if tokio::time::timeout(10 * PAUSE, probe()).await == Ok(true) {
@@ -132,7 +133,7 @@ async fn come_back(state: Arc<State>) {
     state.is_away.store(false, Ordering::SeqCst);
 }
 
-impl Drop for Waiting {
+impl Drop for DatabaseRuntime {
     fn drop(&mut self) {
         // Waiting for the end is not allowed where tasks run.
         if let Some(runtime) = self.runtime.take() {

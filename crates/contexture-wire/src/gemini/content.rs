@@ -123,7 +123,7 @@ fn text_message(role: Role, text: Cow<'_, str>, extra: Extra) -> Item {
 
 fn output(response: &RawValue) -> Result<FunctionCallOutput, WireError> {
     let fields = Fields::parse(response.get())?;
-    let said = fields.get("response").map(Answer::of).unwrap_or_default();
+    let said = fields.get("response").map(FunctionAnswer::of).unwrap_or_default();
     // Only failures are said: what ran and ended badly is told by the text.
     let outcome = if said.name == Some(ERROR) { Outcome::Failed } else { Outcome::Unknown };
     let mut output = FunctionCallOutput::new(&fields.text("id").unwrap_or_default(), said.text, outcome);
@@ -137,13 +137,13 @@ fn output(response: &RawValue) -> Result<FunctionCallOutput, WireError> {
 
 /// What the response of a function says.
 #[derive(Default)]
-struct Answer<'a> {
+struct FunctionAnswer<'a> {
     text: Cow<'a, str>,
     /// The name of its only field, if that is a text.
     name: Option<&'static str>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> FunctionAnswer<'a> {
     fn of(response: &'a RawValue) -> Self {
         let whole = || Self { text: Cow::Borrowed(response.get()), name: None };
         let Ok(fields) = Fields::parse(response.get()) else { return whole() };
@@ -160,7 +160,7 @@ fn with_text(part: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(part)?;
     if let Some(response) = either(&fields, "functionResponse") {
         let inner = Fields::parse(response.get())?;
-        let name = inner.get("response").map(Answer::of).unwrap_or_default().name.unwrap_or(OUTPUT);
+        let name = inner.get("response").map(FunctionAnswer::of).unwrap_or_default().name.unwrap_or(OUTPUT);
         let response = inner.with("response", &format!("{{\"{name}\":{}}}", quoted(text)));
         return Ok(fields.with(&spelling(&fields, "functionResponse"), &response));
     }

@@ -12,7 +12,7 @@ use crate::fields::Fields;
 use crate::unit::Unit;
 
 /// A call that waits for its output.
-struct Open {
+struct UnansweredCall {
     id: Box<str>,
     name: Box<str>,
     has_id: bool,
@@ -25,7 +25,7 @@ pub(crate) fn pair(units: &mut [Unit], messages: &[&RawValue], at: usize) {
     if !units.iter().any(|unit| unit.item.as_output().is_some()) {
         return;
     }
-    let mut open = asked_before(messages, at);
+    let mut open = unanswered_calls(messages, at);
     for output in units.iter_mut().filter_map(|unit| match &mut unit.item {
         Item::FunctionCallOutput(output) => Some(output),
         _ => None,
@@ -54,7 +54,7 @@ fn name_of(output: &FunctionCallOutput) -> &str {
 }
 
 /// The calls before a content that no earlier content has answered.
-fn asked_before(messages: &[&RawValue], at: usize) -> Vec<Open> {
+fn unanswered_calls(messages: &[&RawValue], at: usize) -> Vec<UnansweredCall> {
     let is_model = |at: usize| Fields::parse(messages[at].get()).is_ok_and(|fields| role(&fields) == "model");
     let before = messages.get(..at).map_or(0, <[_]>::len);
     let said = (0..before).rev().take_while(|at| !is_model(*at)).last().unwrap_or(before);
@@ -64,7 +64,7 @@ fn asked_before(messages: &[&RawValue], at: usize) -> Vec<Open> {
         let mut units = read(message.get()).unwrap_or_default();
         let has_id: Vec<bool> = calls(&units).map(|call| !call.call_id.is_empty()).collect();
         name_calls(&mut units, place);
-        open.extend(calls(&units).zip(has_id).map(|(call, has_id)| Open {
+        open.extend(calls(&units).zip(has_id).map(|(call, has_id)| UnansweredCall {
             id: call.call_id.clone(),
             name: call.name.clone(),
             has_id,
@@ -82,10 +82,10 @@ fn calls(units: &[Unit]) -> impl Iterator<Item = &contexture_core::item::Functio
     units.iter().filter_map(|unit| unit.item.as_call())
 }
 
-fn take(open: &mut Vec<Open>, output: &FunctionCallOutput) -> Option<Box<str>> {
+fn take(open: &mut Vec<UnansweredCall>, output: &FunctionCallOutput) -> Option<Box<str>> {
     let by_id = open.iter().position(|open| open.has_id && open.id == output.call_id);
     // An id that no call has was made by the client, which then keeps the calls as they came.
-    let may_be = |open: &Open| output.call_id.is_empty() || !open.has_id;
+    let may_be = |open: &UnansweredCall| output.call_id.is_empty() || !open.has_id;
     let by_name = || open.iter().position(|open| may_be(open) && &*open.name == name_of(output));
     let place = by_id.or_else(by_name).or_else(|| open.iter().position(may_be))?;
     Some(open.remove(place).id)

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use super::content::{parts, role};
-use crate::entry::Entry;
+use crate::entry::OutgoingMessage;
 use crate::error::WireError;
 use crate::fields::Fields;
 
 /// Contents of which no two in a row have the same role, unless they came like that.
-pub(crate) fn joined(entries: Vec<Entry<'_>>) -> Result<Vec<Entry<'_>>, WireError> {
-    let mut runs: Vec<Vec<Entry<'_>>> = Vec::with_capacity(entries.len());
+pub(crate) fn joined(entries: Vec<OutgoingMessage<'_>>) -> Result<Vec<OutgoingMessage<'_>>, WireError> {
+    let mut runs: Vec<Vec<OutgoingMessage<'_>>> = Vec::with_capacity(entries.len());
     for entry in entries {
         match runs.last_mut() {
             Some(run) if !came_before(run, &entry) && is_of_one_role(run, &entry)? => run.push(entry),
@@ -23,19 +23,19 @@ pub(crate) fn joined(entries: Vec<Entry<'_>>) -> Result<Vec<Entry<'_>>, WireErro
 }
 
 /// Whether a content came directly before another one: most do, and then there is nothing to read.
-fn came_before(run: &[Entry<'_>], next: &Entry<'_>) -> bool {
+fn came_before(run: &[OutgoingMessage<'_>], next: &OutgoingMessage<'_>) -> bool {
     let last = run.last().and_then(|last| last.from);
     last.zip(next.from).is_some_and(|(last, next)| last + 1 == next)
 }
 
-fn is_of_one_role(run: &[Entry<'_>], next: &Entry<'_>) -> Result<bool, WireError> {
+fn is_of_one_role(run: &[OutgoingMessage<'_>], next: &OutgoingMessage<'_>) -> Result<bool, WireError> {
     let Some(first) = run.first() else { return Ok(false) };
     let (first, next) = (Fields::parse(&first.json)?, Fields::parse(&next.json)?);
     Ok(role(&first) == role(&next))
 }
 
 /// Contents as one, with all their parts.
-fn as_one(mut run: Vec<Entry<'_>>) -> Result<Entry<'_>, WireError> {
+fn as_one(mut run: Vec<OutgoingMessage<'_>>) -> Result<OutgoingMessage<'_>, WireError> {
     if run.len() == 1 {
         return Ok(run.remove(0));
     }
@@ -50,5 +50,5 @@ fn as_one(mut run: Vec<Entry<'_>>) -> Result<Entry<'_>, WireError> {
     }
     list.push(']');
     let json = Fields::parse(&run[0].json)?.with("parts", &list);
-    Ok(Entry { json: Cow::Owned(json), from: None })
+    Ok(OutgoingMessage { json: Cow::Owned(json), from: None })
 }

@@ -12,7 +12,7 @@ use crate::format::Format;
 use crate::request::Request;
 
 /// A message as the checks see it.
-struct Said<'a> {
+struct CheckedChatMessage<'a> {
     role: Cow<'a, str>,
     has_content: bool,
     /// The ids of its calls.
@@ -28,20 +28,21 @@ struct Said<'a> {
 }
 
 pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
-    let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
+    let said: Vec<CheckedChatMessage<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
     let broken = rules(Format::Chat, model).filter_map(|rule| match rule.check {
         Check::Content(_) => {
-            let is_wrong = |said: &Said<'_>| !said.has_content && said.calls.is_empty() && !said.has_function_call;
+            let is_wrong =
+                |said: &CheckedChatMessage<'_>| !said.has_content && said.calls.is_empty() && !said.has_function_call;
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
         Check::CallsNotEmpty => {
-            let is_wrong = |said: &Said<'_>| said.lists_calls && said.calls.is_empty();
+            let is_wrong = |said: &CheckedChatMessage<'_>| said.lists_calls && said.calls.is_empty();
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
         Check::CallsReasoned => {
-            let has_calls = |said: &Said<'_>| said.role == "assistant" && !said.calls.is_empty();
-            let is_wrong = |said: &Said<'_>| has_calls(said) && !said.has_reasoning;
+            let has_calls = |said: &CheckedChatMessage<'_>| said.role == "assistant" && !said.calls.is_empty();
+            let is_wrong = |said: &CheckedChatMessage<'_>| has_calls(said) && !said.has_reasoning;
             let others_have = said.iter().any(|said| has_calls(said) && said.has_reasoning);
             said.iter().position(is_wrong).filter(|_| others_have).and_then(|message| at(rule, message))
         }
@@ -51,7 +52,7 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
     Some(broken.collect())
 }
 
-fn said(raw: &RawValue) -> Option<Said<'_>> {
+fn said(raw: &RawValue) -> Option<CheckedChatMessage<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let is_there = |name: &str| fields.get(name).is_some_and(|raw| raw.get() != "null");
     let calls = match fields.get("tool_calls").filter(|raw| raw.get() != "null") {
@@ -71,10 +72,10 @@ fn said(raw: &RawValue) -> Option<Said<'_>> {
     let answers = if role == "tool" { fields.text("tool_call_id") } else { None };
     let (lists_calls, has_function_call) = (is_there("tool_calls"), is_there("function_call"));
     let has_reasoning = is_there("reasoning_content");
-    Some(Said { has_content, calls, lists_calls, has_function_call, has_reasoning, answers, role })
+    Some(CheckedChatMessage { has_content, calls, lists_calls, has_function_call, has_reasoning, answers, role })
 }
 
-fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn pairs_broken(rule: &'static Rule, said: &[CheckedChatMessage<'_>]) -> Option<Broken> {
     let (mut open, mut asked_at): (Vec<&str>, usize) = (Vec::new(), 0);
     for (message, said) in said.iter().enumerate() {
         if said.role == "tool" {

@@ -13,25 +13,25 @@ use crate::gemini::{either, parts, role};
 use crate::request::Request;
 
 /// A content as the checks see it.
-struct Said<'a> {
+struct CheckedGeminiContent<'a> {
     role: Cow<'a, str>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<CheckedGeminiPart<'a>>,
 }
 
 /// A part of a content.
-struct Part<'a> {
+struct CheckedGeminiPart<'a> {
     fields: Fields<'a>,
-    call: Option<Named<'a>>,
-    response: Option<Named<'a>>,
+    call: Option<CheckedGeminiCall<'a>>,
+    response: Option<CheckedGeminiCall<'a>>,
 }
 
 /// A call or a response.
-struct Named<'a> {
+struct CheckedGeminiCall<'a> {
     id: Option<Cow<'a, str>>,
     name: Cow<'a, str>,
 }
 
-impl Part<'_> {
+impl CheckedGeminiPart<'_> {
     fn is_signed(&self) -> bool {
         either(&self.fields, "thoughtSignature").is_some_and(|signature| signature.get().len() > 2)
     }
@@ -43,25 +43,26 @@ impl Part<'_> {
     }
 }
 
-impl<'a> Said<'a> {
-    fn calls(&self) -> impl Iterator<Item = &Named<'a>> {
+impl<'a> CheckedGeminiContent<'a> {
+    fn calls(&self) -> impl Iterator<Item = &CheckedGeminiCall<'a>> {
         self.parts.iter().filter_map(|part| part.call.as_ref())
     }
 
-    fn responses(&self) -> impl Iterator<Item = &Named<'a>> {
+    fn responses(&self) -> impl Iterator<Item = &CheckedGeminiCall<'a>> {
         self.parts.iter().filter_map(|part| part.response.as_ref())
     }
 }
 
 pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
-    let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
+    let said: Vec<CheckedGeminiContent<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
     let has_past = request.has_cached_content();
     let broken = rules(Format::Gemini, model).filter_map(|rule| match rule.check {
         Check::Content(_) => said.iter().position(|said| said.parts.is_empty()).and_then(|place| at(rule, place)),
-        Check::Text => {
-            said.iter().position(|said| said.parts.iter().any(Part::is_empty)).and_then(|place| at(rule, place))
-        }
+        Check::Text => said
+            .iter()
+            .position(|said| said.parts.iter().any(CheckedGeminiPart::is_empty))
+            .and_then(|place| at(rule, place)),
         // What came before the first content is with the provider.
         Check::First(_) if has_past => None,
         Check::CallsAnswered | Check::OutputsAsked => pairs_broken(rule, &said, has_past),
@@ -75,29 +76,29 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
     Some(broken.collect())
 }
 
-fn said(raw: &RawValue) -> Option<Said<'_>> {
+fn said(raw: &RawValue) -> Option<CheckedGeminiContent<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let parts = parts(&fields).ok()?.into_iter().map(part).collect::<Option<_>>()?;
-    Some(Said { role: role(&fields), parts })
+    Some(CheckedGeminiContent { role: role(&fields), parts })
 }
 
-fn part(raw: &RawValue) -> Option<Part<'_>> {
+fn part(raw: &RawValue) -> Option<CheckedGeminiPart<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let named = |name: &str| match either(&fields, name) {
         Some(raw) => {
             let fields = Fields::parse(raw.get()).ok()?;
             let id = fields.text("id").filter(|id| !id.is_empty());
-            Some(Some(Named { id, name: fields.text("name").unwrap_or_default() }))
+            Some(Some(CheckedGeminiCall { id, name: fields.text("name").unwrap_or_default() }))
         }
         None => Some(None),
     };
     let (call, response) = (named("functionCall")?, named("functionResponse")?);
-    Some(Part { fields, call, response })
+    Some(CheckedGeminiPart { fields, call, response })
 }
 
 /// Contents of one role in a row as one, with the first of each: parallel calls may be in contents of their own.
-fn joined<'s, 'a>(said: &'s [Said<'a>]) -> Vec<(usize, bool, Vec<&'s Said<'a>>)> {
-    let mut joined: Vec<(usize, bool, Vec<&Said<'a>>)> = Vec::new();
+fn joined<'s, 'a>(said: &'s [CheckedGeminiContent<'a>]) -> Vec<(usize, bool, Vec<&'s CheckedGeminiContent<'a>>)> {
+    let mut joined: Vec<(usize, bool, Vec<&CheckedGeminiContent<'a>>)> = Vec::new();
     for (place, said) in said.iter().enumerate() {
         let is_model = said.role == "model";
         match joined.last_mut() {
@@ -108,15 +109,15 @@ fn joined<'s, 'a>(said: &'s [Said<'a>]) -> Vec<(usize, bool, Vec<&'s Said<'a>>)>
     joined
 }
 
-fn pairs_broken(rule: &'static Rule, said: &[Said<'_>], has_past: bool) -> Option<Broken> {
-    let (mut open, mut asked_at): (Vec<&Named<'_>>, usize) = (Vec::new(), 0);
+fn pairs_broken(rule: &'static Rule, said: &[CheckedGeminiContent<'_>], has_past: bool) -> Option<Broken> {
+    let (mut open, mut asked_at): (Vec<&CheckedGeminiCall<'_>>, usize) = (Vec::new(), 0);
     for (number, (place, is_model, all)) in joined(said).iter().enumerate() {
         if *is_model {
             (open, asked_at) = (all.iter().flat_map(|said| said.calls()).collect(), *place);
             continue;
         }
         for response in all.iter().flat_map(|said| said.responses()) {
-            let answers = |call: &&Named<'_>| match (&call.id, &response.id) {
+            let answers = |call: &&CheckedGeminiCall<'_>| match (&call.id, &response.id) {
                 (Some(call), Some(response)) => call == response,
                 _ => call.name == response.name,
             };
@@ -135,7 +136,12 @@ fn pairs_broken(rule: &'static Rule, said: &[Said<'_>], has_past: bool) -> Optio
     (!open.is_empty() && rule.check == Check::CallsAnswered).then_some(Broken { rule, at: Some(asked_at) })
 }
 
-fn calls_broken(rule: &'static Rule, known: &[&str], said: &[Said<'_>], has_past: bool) -> Option<Broken> {
+fn calls_broken(
+    rule: &'static Rule,
+    known: &[&str],
+    said: &[CheckedGeminiContent<'_>],
+    has_past: bool,
+) -> Option<Broken> {
     let follows = |place: usize| match place.checked_sub(1) {
         Some(before) => known.contains(&&*said[before].role),
         None => has_past,
@@ -146,10 +152,10 @@ fn calls_broken(rule: &'static Rule, known: &[&str], said: &[Said<'_>], has_past
 }
 
 /// The current turn begins with the newest content of the user that is no response.
-fn signatures_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
-    let begins = |said: &Said<'_>| said.role != "model" && said.responses().next().is_none();
+fn signatures_broken(rule: &'static Rule, said: &[CheckedGeminiContent<'_>]) -> Option<Broken> {
+    let begins = |said: &CheckedGeminiContent<'_>| said.role != "model" && said.responses().next().is_none();
     let start = said.iter().rposition(begins).unwrap_or(0);
-    let is_wrong = |said: &Said<'_>| {
+    let is_wrong = |said: &CheckedGeminiContent<'_>| {
         let first = said.parts.iter().find(|part| part.call.is_some());
         said.role == "model" && first.is_some_and(|part| !part.is_signed())
     };

@@ -8,27 +8,27 @@ use serde_json::value::RawValue;
 use super::roles::roles_broken;
 use super::rule::{Broken, Check, Rule, at};
 use super::table::rules;
-use crate::anthropic::{Blocks, MARK};
+use crate::anthropic::{ContentBlocks, MARK};
 use crate::fields::Fields;
 use crate::format::Format;
 use crate::marks::CacheMarks;
 use crate::request::Request;
 
 /// A message as the checks see it.
-struct Said<'a> {
+struct CheckedAnthropicMessage<'a> {
     role: Cow<'a, str>,
-    blocks: Vec<Block<'a>>,
+    blocks: Vec<CheckedAnthropicBlock<'a>>,
 }
 
 /// A block of a message.
-struct Block<'a> {
+struct CheckedAnthropicBlock<'a> {
     kind: Cow<'a, str>,
     fields: Fields<'a>,
     /// The text of a content that is no list.
     text: Option<&'a RawValue>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> CheckedAnthropicBlock<'a> {
     fn is_result(&self) -> bool {
         self.kind == "tool_result"
     }
@@ -57,7 +57,8 @@ impl<'a> Block<'a> {
 }
 
 pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<Vec<Broken>> {
-    let said: Vec<Said<'_>> = request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
+    let said: Vec<CheckedAnthropicMessage<'_>> =
+        request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
     let broken = rules(Format::Messages, model).filter_map(|rule| match rule.check {
         Check::After(role, known) => after_broken(rule, role, known, &said),
@@ -75,8 +76,9 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<V
         Check::UniqueIds => ids_broken(rule, &said),
         Check::EndOfText => end_broken(rule, &said),
         Check::OnlyIn(role, kinds) => {
-            let is_wrong =
-                |said: &Said<'_>| said.role != role && said.blocks.iter().any(|block| kinds.contains(&&*block.kind));
+            let is_wrong = |said: &CheckedAnthropicMessage<'_>| {
+                said.role != role && said.blocks.iter().any(|block| kinds.contains(&&*block.kind))
+            };
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
         Check::Text
@@ -92,26 +94,26 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<V
     Some(broken.collect())
 }
 
-fn said(raw: &RawValue) -> Option<Said<'_>> {
+fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let role = fields.text("role")?;
     let Some(content) = fields.get("content").filter(|content| content.get() != "null") else {
-        return Some(Said { role, blocks: Vec::new() });
+        return Some(CheckedAnthropicMessage { role, blocks: Vec::new() });
     };
     let blocks = if content.get().starts_with('"') {
         let is_empty = content.get() == "\"\"";
-        let text = Block { kind: "text".into(), fields: Fields::default(), text: Some(content) };
+        let text = CheckedAnthropicBlock { kind: "text".into(), fields: Fields::default(), text: Some(content) };
         if is_empty { Vec::new() } else { vec![text] }
     } else {
-        let Blocks::List(blocks) = Blocks::of(content).ok()? else { return None };
+        let ContentBlocks::List(blocks) = ContentBlocks::of(content).ok()? else { return None };
         blocks.into_iter().map(block).collect::<Option<_>>()?
     };
-    Some(Said { role, blocks })
+    Some(CheckedAnthropicMessage { role, blocks })
 }
 
-fn block(raw: &RawValue) -> Option<Block<'_>> {
+fn block(raw: &RawValue) -> Option<CheckedAnthropicBlock<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
-    Some(Block { kind: fields.text("type")?, fields, text: None })
+    Some(CheckedAnthropicBlock { kind: fields.text("type")?, fields, text: None })
 }
 
 /// Whether a JSON string has nothing but white space.
@@ -122,10 +124,11 @@ fn is_blank(text: &RawValue) -> bool {
 /// A short text is looked at; long ones are not blank in practice, and looking costs time.
 const LONGEST_BLANK: usize = 64;
 
-fn is_wrong(check: Check, said: &Said<'_>) -> bool {
-    let is_empty =
-        |block: &Block<'_>| block.text().is_some_and(|text| text.get().len() <= LONGEST_BLANK && is_blank(text));
-    let is_marked = |block: &Block<'_>| block.mark().is_some();
+fn is_wrong(check: Check, said: &CheckedAnthropicMessage<'_>) -> bool {
+    let is_empty = |block: &CheckedAnthropicBlock<'_>| {
+        block.text().is_some_and(|text| text.get().len() <= LONGEST_BLANK && is_blank(text))
+    };
+    let is_marked = |block: &CheckedAnthropicBlock<'_>| block.mark().is_some();
     match check {
         Check::Text => said.blocks.iter().any(is_empty),
         Check::UnmarkedEmpty => said.blocks.iter().any(|block| is_empty(block) && is_marked(block)),
@@ -135,18 +138,27 @@ fn is_wrong(check: Check, said: &Said<'_>) -> bool {
             "redacted_thinking" => block.fields.text("data").is_none_or(|data| data.is_empty()),
             _ => false,
         }),
-        Check::PlainIds => said.blocks.iter().any(Block::has_odd_id),
-        Check::ReasoningLast => said.role == "assistant" && said.blocks.last().is_some_and(Block::is_thinking),
+        Check::PlainIds => said.blocks.iter().any(CheckedAnthropicBlock::has_odd_id),
+        Check::ReasoningLast => {
+            said.role == "assistant" && said.blocks.last().is_some_and(CheckedAnthropicBlock::is_thinking)
+        }
         _ => false,
     }
 }
 
 /// A system message may also follow a message of the model that ends with a tool of the provider's own.
-fn after_broken(rule: &'static Rule, role: &str, known: &[&str], said: &[Said<'_>]) -> Option<Broken> {
+fn after_broken(
+    rule: &'static Rule,
+    role: &str,
+    known: &[&str],
+    said: &[CheckedAnthropicMessage<'_>],
+) -> Option<Broken> {
     let follows = |message: usize| {
         let before = message.checked_sub(1).map(|before| &said[before]);
         before.is_some_and(|before| {
-            let is_server = |block: &Block<'_>| block.kind == "server_tool_use" || block.kind.ends_with("_tool_result");
+            let is_server = |block: &CheckedAnthropicBlock<'_>| {
+                block.kind == "server_tool_use" || block.kind.ends_with("_tool_result")
+            };
             known.contains(&&*before.role)
                 || (before.role == "assistant" && before.blocks.last().is_some_and(is_server))
         })
@@ -156,15 +168,17 @@ fn after_broken(rule: &'static Rule, role: &str, known: &[&str], said: &[Said<'_
         .and_then(|message| at(rule, message))
 }
 
-fn content_broken(rule: &'static Rule, last: &str, said: &[Said<'_>]) -> Option<Broken> {
+fn content_broken(rule: &'static Rule, last: &str, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let is_wrong =
         |message: usize| said[message].blocks.is_empty() && !(said[message].role == last && message + 1 == said.len());
     (0..said.len()).find(|message| is_wrong(*message)).and_then(|message| at(rule, message))
 }
 
 /// Messages of one role in a row, which the provider joins, with the first of each. System messages are between turns.
-fn joined<'s, 'a>(said: &'s [Said<'a>]) -> Vec<(usize, &'s str, Vec<&'s Block<'a>>)> {
-    let mut joined: Vec<(usize, &str, Vec<&Block<'a>>)> = Vec::new();
+fn joined<'s, 'a>(
+    said: &'s [CheckedAnthropicMessage<'a>],
+) -> Vec<(usize, &'s str, Vec<&'s CheckedAnthropicBlock<'a>>)> {
+    let mut joined: Vec<(usize, &str, Vec<&CheckedAnthropicBlock<'a>>)> = Vec::new();
     for (message, said) in said.iter().enumerate().filter(|(_, said)| said.role != "system") {
         match joined.last_mut() {
             Some((_, role, blocks)) if *role == said.role => blocks.extend(&said.blocks),
@@ -174,11 +188,11 @@ fn joined<'s, 'a>(said: &'s [Said<'a>]) -> Vec<(usize, &'s str, Vec<&'s Block<'a
     joined
 }
 
-fn ids<'b>(blocks: &[&Block<'b>], kind: &str, id: &str) -> Vec<Cow<'b, str>> {
+fn ids<'b>(blocks: &[&CheckedAnthropicBlock<'b>], kind: &str, id: &str) -> Vec<Cow<'b, str>> {
     blocks.iter().filter(|block| block.kind == kind).filter_map(|block| block.fields.text(id)).collect()
 }
 
-fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn pairs_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let joined = joined(said);
     let mut asked: Vec<Cow<'_, str>> = Vec::new();
     let mut asked_at = 0;
@@ -202,7 +216,7 @@ fn pairs_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
     is_open.then_some(Broken { rule, at: Some(asked_at) })
 }
 
-fn thinking_first_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn thinking_first_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let joined = joined(said);
     let (message, _, blocks) = joined.iter().rev().find(|(_, role, _)| *role == "assistant")?;
     let thinks = blocks.iter().any(|block| block.is_thinking());
@@ -211,13 +225,13 @@ fn thinking_first_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broke
 
 /// With a budget, the model thinks at the start of its turn, and a turn goes on through results. What a turn before the
 /// newest begins with is not looked at, nor what a model begins with that decides itself when to think.
-fn turn_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_>]) -> Option<Broken> {
+fn turn_broken(rule: &'static Rule, request: &Request<'_>, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let thinking = request.field("thinking").and_then(|raw| Fields::parse(raw.get()).ok())?;
     if thinking.text("type")? != "enabled" {
         return None;
     }
     let joined = joined(said);
-    let is_asked = |(_, role, blocks): &(usize, &str, Vec<&Block<'_>>)| {
+    let is_asked = |(_, role, blocks): &(usize, &str, Vec<&CheckedAnthropicBlock<'_>>)| {
         *role == "user" && !blocks.iter().any(|block| block.is_result())
     };
     let (message, _, blocks) = joined.get(joined.iter().rposition(is_asked)? + 1)?;
@@ -225,7 +239,7 @@ fn turn_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_>]) ->
 }
 
 /// Both are in one turn of the model.
-fn server_results_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn server_results_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     for (message, _, blocks) in joined(said) {
         let mut asked = HashSet::new();
         for block in blocks {
@@ -243,10 +257,10 @@ fn server_results_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broke
     None
 }
 
-fn ids_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn ids_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let mut seen = HashSet::new();
     for (message, said) in said.iter().enumerate() {
-        let blocks: Vec<&Block<'_>> = said.blocks.iter().collect();
+        let blocks: Vec<&CheckedAnthropicBlock<'_>> = said.blocks.iter().collect();
         if ids(&blocks, "tool_use", "id").into_iter().any(|id| !seen.insert(id)) {
             return at(rule, message);
         }
@@ -254,14 +268,18 @@ fn ids_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
     None
 }
 
-fn end_broken(rule: &'static Rule, said: &[Said<'_>]) -> Option<Broken> {
+fn end_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
     let last = said.last().filter(|last| last.role == "assistant")?;
-    let text = last.blocks.last().and_then(Block::text).and_then(crate::fields::text_of)?;
+    let text = last.blocks.last().and_then(CheckedAnthropicBlock::text).and_then(crate::fields::text_of)?;
     text.ends_with(char::is_whitespace).then_some(Broken { rule, at: Some(said.len() - 1) })
 }
 
 /// The marks of a request in the order of the provider: tools, system, messages. Whether each is for an hour.
-fn long_marks_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_>]) -> Option<Broken> {
+fn long_marks_broken(
+    rule: &'static Rule,
+    request: &Request<'_>,
+    said: &[CheckedAnthropicMessage<'_>],
+) -> Option<Broken> {
     let is_long = |mark: &RawValue| mark.get().contains("\"1h\"");
     let mut has_short = false;
     for name in ["tools", "system"] {
@@ -276,7 +294,7 @@ fn long_marks_broken(rule: &'static Rule, request: &Request<'_>, said: &[Said<'_
         }
     }
     for (message, said) in said.iter().enumerate() {
-        for mark in said.blocks.iter().filter_map(Block::mark) {
+        for mark in said.blocks.iter().filter_map(CheckedAnthropicBlock::mark) {
             if is_long(mark) && has_short {
                 return at(rule, message);
             }

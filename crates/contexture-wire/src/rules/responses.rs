@@ -24,7 +24,7 @@ const BEGINNINGS: &[(&str, &str)] =
     &[("message", "msg"), ("function_call", "fc"), ("reasoning", "rs"), ("custom_tool_call", "ctc")];
 
 /// An item as the checks see it.
-struct Given<'a> {
+struct CheckedResponsesItem<'a> {
     kind: Cow<'a, str>,
     /// The role, for a message.
     role: Option<Cow<'a, str>>,
@@ -36,7 +36,8 @@ struct Given<'a> {
 pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> {
     // What came before is with the provider, so calls and outputs may be there.
     let has_past = request.has_field("previous_response_id") || request.has_field("conversation");
-    let given: Vec<Given<'_>> = request.messages().iter().map(|raw| given(raw)).collect::<Option<_>>()?;
+    let given: Vec<CheckedResponsesItem<'_>> =
+        request.messages().iter().map(|raw| given(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = given.iter().filter_map(|given| given.role.as_deref()).collect();
     let broken = rules(Format::Responses, model).filter_map(|rule| match rule.check {
         Check::CallsAnswered => calls_broken(rule, &given),
@@ -55,37 +56,37 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
     Some(broken.collect())
 }
 
-fn given(raw: &RawValue) -> Option<Given<'_>> {
+fn given(raw: &RawValue) -> Option<CheckedResponsesItem<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let role = fields.text("role");
     let kind = fields.text("type").or_else(|| role.as_ref().map(|_| "message".into()))?;
     let (id, call, content) = (fields.text("id"), fields.text("call_id"), fields.get("content"));
-    Some(Given { role: role.filter(|_| kind == "message"), kind, id, call, content })
+    Some(CheckedResponsesItem { role: role.filter(|_| kind == "message"), kind, id, call, content })
 }
 
-impl Given<'_> {
+impl CheckedResponsesItem<'_> {
     fn is_of_model(&self) -> bool {
         self.role.as_deref() == Some("assistant") || self.kind.ends_with("_call")
     }
 }
 
 /// Whether reasoning is followed by something that the model did: a text, a call, or more reasoning with it.
-fn leads_to(rest: &[Given<'_>]) -> bool {
+fn leads_to(rest: &[CheckedResponsesItem<'_>]) -> bool {
     let next = rest.iter().find(|given| given.kind != "reasoning");
     // What compacts the conversation takes everything before it.
     next.is_some_and(|next| next.is_of_model() || next.kind.starts_with("compaction"))
 }
 
-fn calls_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+fn calls_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let answered: HashSet<&str> =
         given.iter().filter(|given| given.kind.ends_with(OUTPUT)).filter_map(|given| given.call.as_deref()).collect();
-    let is_open = |given: &Given<'_>| {
+    let is_open = |given: &CheckedResponsesItem<'_>| {
         CALLS.contains(&&*given.kind) && given.call.as_deref().is_some_and(|call| !answered.contains(call))
     };
     given.iter().position(is_open).and_then(|place| at(rule, place))
 }
 
-fn outputs_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+fn outputs_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let mut asked: HashSet<&str> = HashSet::new();
     for (place, given) in given.iter().enumerate() {
         let Some(call) = given.call.as_deref() else { continue };
@@ -100,23 +101,23 @@ fn outputs_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
     None
 }
 
-fn ids_broken(rule: &'static Rule, given: &[Given<'_>]) -> Option<Broken> {
+fn ids_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let mut seen = HashSet::new();
-    let is_again = |given: &Given<'_>| {
+    let is_again = |given: &CheckedResponsesItem<'_>| {
         let id = given.id.as_deref().filter(|_| given.kind != "item_reference").map(str::to_owned);
         id.is_some_and(|id| !seen.insert(id))
     };
     given.iter().position(is_again).and_then(|place| at(rule, place))
 }
 
-fn has_odd_id(given: &Given<'_>, most: usize) -> bool {
+fn has_odd_id(given: &CheckedResponsesItem<'_>, most: usize) -> bool {
     let is_long = |id: &Option<Cow<'_, str>>| id.as_deref().is_some_and(|id| id.chars().count() > most);
     let beginning = BEGINNINGS.iter().find(|(kind, _)| *kind == given.kind).map(|(_, beginning)| *beginning);
     let is_other = given.id.as_deref().zip(beginning).is_some_and(|(id, beginning)| !id.starts_with(beginning));
     is_other || is_long(&given.id) || is_long(&given.call)
 }
 
-fn has_wrong_part(given: &Given<'_>) -> bool {
+fn has_wrong_part(given: &CheckedResponsesItem<'_>) -> bool {
     let (Some(role), Some(content)) = (given.role.as_deref(), given.content) else { return false };
     if !content.get().starts_with('[') {
         return false;

@@ -45,7 +45,7 @@ pub(super) struct Tally {
 /// without an output gets an empty one after the other outputs of its response.
 pub(super) struct Assembler<'a> {
     sink: &'a mut dyn FnMut(Record),
-    groups: VecDeque<Group>,
+    groups: VecDeque<ResponseGroup>,
     /// How often each call id was used, by the hash of the id, since a recording may have millions.
     used_ids: HashMap<u64, u32>,
     /// What applies to the current record: when it was written, and in which directory.
@@ -56,7 +56,7 @@ pub(super) struct Assembler<'a> {
 }
 
 /// A response with what came after it and before the next one.
-struct Group {
+struct ResponseGroup {
     /// The response id that the agent gave.
     name: Option<Box<str>>,
     text: String,
@@ -145,7 +145,7 @@ impl<'a> Assembler<'a> {
                 Join::Response(name) => Some(name.into()),
                 Join::Adjacent | Join::Never => None,
             };
-            self.groups.push_back(Group::new(name));
+            self.groups.push_back(ResponseGroup::new(name));
         }
         for call in calls {
             self.add_call(join, call);
@@ -240,7 +240,7 @@ impl<'a> Assembler<'a> {
             call.answered(String::new(), Outcome::Interrupted, Meta::default())
         });
         group.rest.splice(at..at, missing);
-        let Group { text, calls, meta, rest, .. } = group;
+        let ResponseGroup { text, calls, meta, rest, .. } = group;
         let calls = calls.into_iter().map(|call| FunctionCall { meta: meta.clone(), ..call });
         let mut items = Record::response(text, calls).into_items();
         items[0] = items[0].clone().with_meta(meta);
@@ -259,7 +259,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
-impl Group {
+impl ResponseGroup {
     fn new(name: Option<Box<str>>) -> Self {
         let (text, calls, rest, open) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         Self { name, text, calls, meta: Meta::default(), rest, open }

@@ -18,7 +18,7 @@ const FILE_NOTE: &str = "[file]";
 
 /// One block of any chat format, with the fields that any of them uses.
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct ChatBlock<'a> {
     #[serde(rename = "type", default, borrow)]
     pub kind: Cow<'a, str>,
     pub text: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Block<'a> {
 
 /// What kind of block it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BlockKind {
+pub(super) enum ChatBlockKind {
     Text,
     Image,
     File,
@@ -45,40 +45,40 @@ pub(super) enum BlockKind {
     Other,
 }
 
-impl Block<'_> {
-    pub fn kind(&self) -> BlockKind {
+impl ChatBlock<'_> {
+    pub fn kind(&self) -> ChatBlockKind {
         match &*self.kind {
-            "text" | "input_text" | "output_text" | "refusal" => BlockKind::Text,
-            "image" | "input_image" | "image_url" => BlockKind::Image,
-            "document" | "file" | "input_file" | "input_audio" => BlockKind::File,
-            "thinking" | "redacted_thinking" | "reasoning" => BlockKind::Thinking,
-            "tool_use" => BlockKind::Call,
-            "tool_result" => BlockKind::Answer,
-            "" if self.text.is_some() => BlockKind::Text,
-            _ => BlockKind::Other,
+            "text" | "input_text" | "output_text" | "refusal" => ChatBlockKind::Text,
+            "image" | "input_image" | "image_url" => ChatBlockKind::Image,
+            "document" | "file" | "input_file" | "input_audio" => ChatBlockKind::File,
+            "thinking" | "redacted_thinking" | "reasoning" => ChatBlockKind::Thinking,
+            "tool_use" => ChatBlockKind::Call,
+            "tool_result" => ChatBlockKind::Answer,
+            "" if self.text.is_some() => ChatBlockKind::Text,
+            _ => ChatBlockKind::Other,
         }
     }
 
     /// Takes the text that the block adds, or a note for an image or file; `None` for calls, outputs and thinking.
     pub fn take_text(&mut self, assembler: &mut Assembler<'_>) -> Option<String> {
         match self.kind() {
-            BlockKind::Text => self.text.take(),
-            BlockKind::Image => {
+            ChatBlockKind::Text => self.text.take(),
+            ChatBlockKind::Image => {
                 assembler.tally.images += 1;
                 Some(IMAGE_NOTE.to_owned())
             }
-            BlockKind::File => Some(FILE_NOTE.to_owned()),
-            BlockKind::Thinking => {
+            ChatBlockKind::File => Some(FILE_NOTE.to_owned()),
+            ChatBlockKind::Thinking => {
                 assembler.tally.thinking_blocks += 1;
                 None
             }
-            BlockKind::Call | BlockKind::Answer | BlockKind::Other => None,
+            ChatBlockKind::Call | ChatBlockKind::Answer | ChatBlockKind::Other => None,
         }
     }
 }
 
 /// The blocks of a content: those of a list, one text block for a text, none for `null`.
-pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<Block<'_>>, Error> {
+pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<ChatBlock<'_>>, Error> {
     let json = raw.get();
     match json.as_bytes().first() {
         Some(b'[') => serde_json::from_str(json),
@@ -88,9 +88,9 @@ pub(super) fn blocks_of(raw: &RawValue) -> Result<Vec<Block<'_>>, Error> {
     }
 }
 
-fn text_block(text: String) -> Block<'static> {
+fn text_block(text: String) -> ChatBlock<'static> {
     let kind = Cow::Borrowed("text");
-    Block {
+    ChatBlock {
         kind,
         text: Some(text),
         id: None,
@@ -129,7 +129,7 @@ pub(super) fn value_of(raw: Option<&RawValue>) -> Result<Value, Error> {
 pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
-        if block.kind() == BlockKind::Call {
+        if block.kind() == ChatBlockKind::Call {
             let (id, name) = (block.id.as_deref().unwrap_or_default(), block.name.as_deref().unwrap_or_default());
             calls.push(call(id, name, value_of(block.input)?));
         } else if let Some(more) = block.take_text(assembler) {
@@ -144,7 +144,7 @@ pub(super) fn speak(content: Option<&RawValue>, join: Join<'_>, assembler: &mut 
 pub(super) fn say(content: Option<&RawValue>, role: Role, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let mut text = String::new();
     for mut block in content.map_or(Ok(Vec::new()), blocks_of)? {
-        if block.kind() == BlockKind::Answer {
+        if block.kind() == ChatBlockKind::Answer {
             let answer = text_of(block.content, assembler)?;
             // Not every client marks failures, so an output without the mark may be either.
             let outcome = match block.is_error {

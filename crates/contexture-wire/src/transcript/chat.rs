@@ -14,27 +14,27 @@ use super::assemble::{Assembler, Join, call};
 use super::blocks::{say, speak, text_of};
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct ChatRecord<'a> {
     #[serde(borrow)]
     role: Cow<'a, str>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<ChatCall>>,
     /// The single call of old OpenAI recordings, whose output names the function.
-    function_call: Option<Function>,
+    function_call: Option<ChatCallFunction>,
     tool_call_id: Option<String>,
     name: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct ChatCall {
     id: Option<String>,
-    function: Option<Function>,
+    function: Option<ChatCallFunction>,
     custom: Option<Custom>,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct ChatCallFunction {
     name: String,
     #[serde(default)]
     arguments: Value,
@@ -48,7 +48,7 @@ struct Custom {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let record: Record<'_> = serde_json::from_str(json)?;
+    let record: ChatRecord<'_> = serde_json::from_str(json)?;
     match &*record.role {
         "assistant" | "model" => assistant(record, assembler),
         "tool" | "function" => {
@@ -69,9 +69,9 @@ pub(super) fn system(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     say(serde_json::from_str(json)?, Role::System, assembler)
 }
 
-fn assistant(record: Record<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+fn assistant(record: ChatRecord<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let calls = record.tool_calls.unwrap_or_default();
-    let mut calls: Vec<FunctionCall> = calls.into_iter().filter_map(Call::into_call).collect();
+    let mut calls: Vec<FunctionCall> = calls.into_iter().filter_map(ChatCall::into_call).collect();
     calls.extend(record.function_call.map(|function| function.into_call(None)));
     if calls.is_empty() {
         return speak(record.content, Join::Never, assembler);
@@ -81,7 +81,7 @@ fn assistant(record: Record<'_>, assembler: &mut Assembler<'_>) -> Result<(), Er
     Ok(())
 }
 
-impl Call {
+impl ChatCall {
     fn into_call(self) -> Option<FunctionCall> {
         if let Some(custom) = self.custom {
             let id = self.id.unwrap_or_default();
@@ -91,7 +91,7 @@ impl Call {
     }
 }
 
-impl Function {
+impl ChatCallFunction {
     fn into_call(self, id: Option<String>) -> FunctionCall {
         call(id.as_deref().unwrap_or(&self.name), &self.name, self.arguments)
     }

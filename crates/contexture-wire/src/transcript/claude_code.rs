@@ -12,7 +12,7 @@ use super::assemble::{Assembler, Join};
 use super::blocks::{say, speak, text_of};
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ClaudeCodeRecord<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -35,7 +35,7 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct ClaudeCodeMessage<'a> {
     id: Option<String>,
     #[serde(default, borrow)]
     model: Option<Cow<'a, str>>,
@@ -44,7 +44,7 @@ struct Said<'a> {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line<'_> = serde_json::from_str(json)?;
+    let line: ClaudeCodeRecord<'_> = serde_json::from_str(json)?;
     assembler.set_time(line.timestamp.as_deref());
     if line.is_side_chain == Some(true) || line.parent_tool_use_id.is_some() {
         assembler.tally.side_chain_records += 1;
@@ -63,7 +63,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
 }
 
 fn assistant(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let said: Said<'_> = serde_json::from_str(message.get())?;
+    let said: ClaudeCodeMessage<'_> = serde_json::from_str(message.get())?;
     // Messages that the agent wrote in place of the model have this name.
     assembler.set_model(said.model.as_deref().filter(|model| *model != "<synthetic>"));
     let join = said.id.as_deref().map_or(Join::Never, Join::Response);
@@ -71,12 +71,12 @@ fn assistant(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Er
 }
 
 fn user(message: &RawValue, role: Role, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let said: Said<'_> = serde_json::from_str(message.get())?;
+    let said: ClaudeCodeMessage<'_> = serde_json::from_str(message.get())?;
     say(said.content, role, assembler)
 }
 
 fn summary(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let said: Said<'_> = serde_json::from_str(message.get())?;
+    let said: ClaudeCodeMessage<'_> = serde_json::from_str(message.get())?;
     let text = text_of(said.content, assembler)?;
     if !text.is_empty() {
         assembler.say_summary(text);
@@ -86,7 +86,7 @@ fn summary(message: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Erro
 
 /// Something that the program showed the model besides the conversation: a file, a change, a reminder.
 #[derive(Deserialize)]
-struct Attachment<'a> {
+struct ClaudeCodeAttachment<'a> {
     #[serde(rename = "type")]
     kind: Option<Value>,
     filename: Option<Value>,
@@ -107,7 +107,7 @@ struct AttachedText {
 }
 
 fn attach(attachment: &RawValue, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let attachment: Attachment<'_> = serde_json::from_str(attachment.get())?;
+    let attachment: ClaudeCodeAttachment<'_> = serde_json::from_str(attachment.get())?;
     let text = match attachment.content {
         Some(content) => attached_text(content)?,
         None => attachment.snippet.unwrap_or_default(),

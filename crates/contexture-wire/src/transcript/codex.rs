@@ -15,7 +15,7 @@ use super::assemble::{Assembler, Join, call};
 use super::blocks::text_of;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct CodexRecord<'a> {
     #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -25,7 +25,7 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct CodexItem<'a> {
     #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     role: Option<String>,
@@ -43,7 +43,7 @@ struct Item<'a> {
 
 /// The output of a tool, where it is neither a text nor a list of blocks.
 #[derive(Deserialize)]
-struct Output<'a> {
+struct CodexOutput<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     success: Option<bool>,
@@ -51,7 +51,7 @@ struct Output<'a> {
 
 /// Where the agent works.
 #[derive(Deserialize)]
-struct Place<'a> {
+struct CodexContext<'a> {
     #[serde(default, borrow)]
     cwd: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
@@ -65,7 +65,7 @@ struct Compacted {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line<'_> = serde_json::from_str(json)?;
+    let line: CodexRecord<'_> = serde_json::from_str(json)?;
     assembler.set_time(line.timestamp.as_deref());
     match (&*line.kind, line.payload) {
         ("response_item", Some(payload)) => item(payload.get(), assembler),
@@ -75,7 +75,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
             Ok(())
         }
         ("session_meta" | "turn_context", Some(payload)) => {
-            let place: Place<'_> = serde_json::from_str(payload.get())?;
+            let place: CodexContext<'_> = serde_json::from_str(payload.get())?;
             assembler.set_directory(place.cwd.as_deref());
             assembler.set_model(place.model.as_deref());
             Ok(())
@@ -86,11 +86,11 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
 }
 
 fn item(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let item: Item<'_> = serde_json::from_str(json)?;
+    let item: CodexItem<'_> = serde_json::from_str(json)?;
     match &*item.kind {
         "message" => message(&item, assembler)?,
         "function_call" | "custom_tool_call" | "local_shell_call" => {
-            assembler.speak(Join::Adjacent, String::new(), vec![asked(item)]);
+            assembler.speak(Join::Adjacent, String::new(), vec![function_call(item)]);
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             let outcome = outcome(item.output);
@@ -103,7 +103,7 @@ fn item(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn message(item: &Item<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+fn message(item: &CodexItem<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     let text = text_of(item.content, assembler)?;
     match item.role.as_deref() {
         Some("assistant") => assembler.speak(Join::Adjacent, text, Vec::new()),
@@ -114,7 +114,7 @@ fn message(item: &Item<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-fn asked(item: Item<'_>) -> FunctionCall {
+fn function_call(item: CodexItem<'_>) -> FunctionCall {
     let arguments = match (item.arguments, item.input, item.action) {
         (Some(text), _, _) => Value::String(text),
         (_, Some(input), _) => json!({ "input": input }),
@@ -128,7 +128,7 @@ fn asked(item: Item<'_>) -> FunctionCall {
 fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<String, Error> {
     match output {
         Some(raw) if raw.get().starts_with('{') => {
-            let output: Output<'_> = serde_json::from_str(raw.get())?;
+            let output: CodexOutput<'_> = serde_json::from_str(raw.get())?;
             text_of(output.content, assembler)
         }
         raw => text_of(raw, assembler),
@@ -138,7 +138,7 @@ fn answer(output: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<St
 /// The outcome of a call, if the output has a field for it; most have it only in their text.
 fn outcome(output: Option<&RawValue>) -> Outcome {
     let output = output.filter(|raw| raw.get().starts_with('{'));
-    match output.and_then(|raw| serde_json::from_str::<Output<'_>>(raw.get()).ok()?.success) {
+    match output.and_then(|raw| serde_json::from_str::<CodexOutput<'_>>(raw.get()).ok()?.success) {
         Some(true) => Outcome::Done,
         Some(false) => Outcome::Failed,
         None => Outcome::Unknown,

@@ -12,7 +12,7 @@ use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::IMAGE_NOTE;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct CopilotCliRecord<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -29,7 +29,7 @@ struct Data {
     /// What was sent for a user's message: the message with the date and other facts added.
     transformed_content: Option<String>,
     #[serde(default)]
-    attachments: Vec<Attachment>,
+    attachments: Vec<CopilotCliAttachment>,
     #[serde(default)]
     tool_requests: Vec<ToolRequest>,
     /// Set on events of a subagent.
@@ -38,7 +38,7 @@ struct Data {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attachment {
+struct CopilotCliAttachment {
     mime_type: Option<String>,
 }
 
@@ -53,7 +53,7 @@ struct ToolRequest {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Execution {
+struct CopilotCliExecution {
     tool_call_id: String,
     result: Option<ExecutionResult>,
     error: Option<ExecutionError>,
@@ -72,7 +72,7 @@ struct ExecutionError {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line<'_> = serde_json::from_str(json)?;
+    let line: CopilotCliRecord<'_> = serde_json::from_str(json)?;
     assembler.set_time(line.timestamp.as_deref());
     let Some(data) = line.data else { return Ok(()) };
     match &*line.kind {
@@ -93,7 +93,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     Ok(())
 }
 
-fn executed(execution: Execution, assembler: &mut Assembler<'_>) {
+fn executed(execution: CopilotCliExecution, assembler: &mut Assembler<'_>) {
     if execution.parent_tool_call_id.is_some() {
         assembler.tally.side_chain_records += 1;
         return;
@@ -127,9 +127,10 @@ fn said(kind: &str, data: Data, assembler: &mut Assembler<'_>) {
     }
 }
 
-fn with_images(mut text: String, attachments: &[Attachment], assembler: &mut Assembler<'_>) -> String {
-    let is_image =
-        |attachment: &&Attachment| attachment.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
+fn with_images(mut text: String, attachments: &[CopilotCliAttachment], assembler: &mut Assembler<'_>) -> String {
+    let is_image = |attachment: &&CopilotCliAttachment| {
+        attachment.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/"))
+    };
     for _ in attachments.iter().filter(is_image) {
         assembler.tally.images += 1;
         append_text(&mut text, IMAGE_NOTE.to_owned());

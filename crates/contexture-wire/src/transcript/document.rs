@@ -5,17 +5,17 @@
 
 use std::io::{self, BufRead};
 
-use super::reading::{MAX_LINE_BYTES, ReadError, Reading};
+use super::reading::{MAX_LINE_BYTES, ReadError, RecordingReading};
 
 /// Reads the messages of a document one by one. Everything before a place that is not JSON is used.
-pub(super) fn read(reader: impl BufRead, reading: &mut Reading<'_>) -> Result<(), ReadError> {
+pub(super) fn read(reader: impl BufRead, reading: &mut RecordingReading<'_>) -> Result<(), ReadError> {
     let mut cutter = Cutter { reader, line: 1 };
     cutter.skip_mark()?;
     let outcome = match cutter.peek_token()? {
         Some(b'[') => list(&mut cutter, reading)?,
         _ => object(&mut cutter, reading)?,
     };
-    if let Outcome::Cut(reason) = outcome {
+    if let PartEnd::Cut(reason) = outcome {
         reading.report(cutter.line, reason.to_owned());
     } else if cutter.peek_token()?.is_some() {
         reading.report(cutter.line, "only the first document of a file is read".to_owned());
@@ -24,17 +24,17 @@ pub(super) fn read(reader: impl BufRead, reading: &mut Reading<'_>) -> Result<()
 }
 
 /// How a part of the document ended.
-enum Outcome {
+enum PartEnd {
     Whole,
     /// It cannot be read further, for this reason.
     Cut(&'static str),
 }
 
-const ENDS_TOO_SOON: Outcome = Outcome::Cut("the document ends before it is complete");
-const NOT_JSON: Outcome = Outcome::Cut("not JSON from here on");
+const ENDS_TOO_SOON: PartEnd = PartEnd::Cut("the document ends before it is complete");
+const NOT_JSON: PartEnd = PartEnd::Cut("not JSON from here on");
 
 /// Reads `[message, …]`.
-fn list(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Result<Outcome, ReadError> {
+fn list(cutter: &mut Cutter<impl BufRead>, reading: &mut RecordingReading<'_>) -> Result<PartEnd, ReadError> {
     cutter.skip(1);
     let mut element = Vec::new();
     loop {
@@ -42,7 +42,7 @@ fn list(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Result<
             None => return Ok(ENDS_TOO_SOON),
             Some(b']') => {
                 cutter.skip(1);
-                return Ok(Outcome::Whole);
+                return Ok(PartEnd::Whole);
             }
             Some(b',') => cutter.skip(1),
             Some(b'}' | b':') => return Ok(NOT_JSON),
@@ -60,7 +60,7 @@ fn list(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Result<
 }
 
 /// Reads `{…, "messages": [message, …], …}`.
-fn object(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Result<Outcome, ReadError> {
+fn object(cutter: &mut Cutter<impl BufRead>, reading: &mut RecordingReading<'_>) -> Result<PartEnd, ReadError> {
     cutter.skip(1);
     let mut key = Vec::new();
     let mut has_messages = false;
@@ -69,7 +69,7 @@ fn object(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Resul
             None => return Ok(ENDS_TOO_SOON),
             Some(b'}') => {
                 cutter.skip(1);
-                return Ok(Outcome::Whole);
+                return Ok(PartEnd::Whole);
             }
             Some(b',') => cutter.skip(1),
             Some(b'"') => {
@@ -80,7 +80,7 @@ fn object(cutter: &mut Cutter<impl BufRead>, reading: &mut Reading<'_>) -> Resul
                 }
                 cutter.skip(1);
                 match member(&key, has_messages, cutter, reading)? {
-                    Outcome::Whole => has_messages |= key == MESSAGES_KEY,
+                    PartEnd::Whole => has_messages |= key == MESSAGES_KEY,
                     cut => return Ok(cut),
                 }
             }
@@ -97,8 +97,8 @@ fn member(
     key: &[u8],
     has_messages: bool,
     cutter: &mut Cutter<impl BufRead>,
-    reading: &mut Reading<'_>,
-) -> Result<Outcome, ReadError> {
+    reading: &mut RecordingReading<'_>,
+) -> Result<PartEnd, ReadError> {
     let Some(first) = cutter.peek_token()? else { return Ok(ENDS_TOO_SOON) };
     if key == MESSAGES_KEY && first == b'[' {
         return list(cutter, reading);
@@ -114,7 +114,7 @@ fn member(
         Value::Whole if key == SYSTEM_KEY => reading.system(line, &system),
         Value::Whole | Value::TooLong => {}
     }
-    Ok(Outcome::Whole)
+    Ok(PartEnd::Whole)
 }
 
 /// How a value ended.
@@ -135,7 +135,7 @@ struct Cutter<R> {
 
 /// The state of a walk through a value.
 #[derive(Default)]
-struct Walk {
+struct ValueWalk {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
@@ -174,7 +174,7 @@ impl<R: BufRead> Cutter<R> {
 
     /// Consumes one value and copies it to `copy`.
     fn value(&mut self, mut copy: Option<&mut Vec<u8>>) -> io::Result<Value> {
-        let mut walk = Walk::default();
+        let mut walk = ValueWalk::default();
         let mut is_too_long = false;
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -204,7 +204,7 @@ impl<R: BufRead> Cutter<R> {
     }
 }
 
-impl Walk {
+impl ValueWalk {
     /// Continues through `buffer` and returns the position after the end of the value, if it ends there.
     fn end_in(&mut self, buffer: &[u8]) -> Option<usize> {
         let mut at = 0;

@@ -56,7 +56,7 @@ impl fmt::Display for Format {
 
 /// The fields by which formats are told apart; all others are skipped.
 #[derive(Deserialize)]
-struct Marks<'a> {
+struct FormatMarks<'a> {
     #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -107,7 +107,7 @@ impl Guess {
 
 /// Guesses the format of a record.
 pub(super) fn guess(json: &str) -> Option<Guess> {
-    let marks: Marks<'_> = serde_json::from_str(json).ok()?;
+    let marks: FormatMarks<'_> = serde_json::from_str(json).ok()?;
     let format = match marks.kind.as_deref() {
         Some(kind) if marks.payload.is_some() && is_codex_event(kind) => Format::Codex,
         Some(kind) if marks.data.is_some() && kind.contains('.') => Format::CopilotCli,
@@ -142,7 +142,7 @@ fn is_codex_event(kind: &str) -> bool {
     matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
 }
 
-fn guess_chat(marks: &Marks<'_>) -> Option<Guess> {
+fn guess_chat(marks: &FormatMarks<'_>) -> Option<Guess> {
     let role = marks.role.as_deref()?;
     if !matches!(role, "system" | "developer" | "user" | "assistant" | "tool" | "function") {
         return None;

@@ -40,7 +40,7 @@ const MASK: &str = "<tool_output_masked>";
 
 /// The fields by which records are told apart.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct GeminiCliRecord<'a> {
     id: Option<String>,
     #[serde(rename = "$rewindTo")]
     rewind_to: Option<String>,
@@ -51,14 +51,14 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Changed<'a> {
+struct GeminiCliChange<'a> {
     #[serde(borrow, default)]
     messages: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message<'a> {
+struct GeminiCliMessage<'a> {
     #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -66,14 +66,14 @@ struct Message<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(default)]
-    tool_calls: Vec<ToolCall>,
+    tool_calls: Vec<GeminiCliCall>,
     #[serde(default)]
     thoughts: Vec<Value>,
     model: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct ToolCall {
+struct GeminiCliCall {
     #[serde(default)]
     id: String,
     #[serde(default)]
@@ -89,13 +89,13 @@ struct ToolCall {
 impl HeldMessages {
     /// Takes in a record.
     pub fn take(&mut self, json: &str) -> Result<(), Error> {
-        let line: Line<'_> = serde_json::from_str(json)?;
+        let line: GeminiCliRecord<'_> = serde_json::from_str(json)?;
         if let Some(first) = line.rewind_to {
             let at = self.at.get(&first).copied().unwrap_or(0);
             self.messages.truncate(at);
             self.at.retain(|_, place| *place < at);
         } else if let Some(set) = line.set {
-            let changed: Changed<'_> = serde_json::from_str(set.get())?;
+            let changed: GeminiCliChange<'_> = serde_json::from_str(set.get())?;
             if let Some(messages) = changed.messages {
                 *self = Self { calls: std::mem::take(&mut self.calls), ..Self::default() };
                 messages.into_iter().try_for_each(|message| self.take(message.get()))?;
@@ -125,7 +125,7 @@ impl HeldMessages {
 impl Calls {
     /// Notes the outputs in a message.
     fn note(&mut self, json: &str) {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(json) else { return };
+        let Ok(message) = serde_json::from_str::<GeminiCliMessage<'_>>(json) else { return };
         for (id, text, outcome) in message.results() {
             if text.is_empty() || text.starts_with(MASK) {
                 continue;
@@ -141,7 +141,7 @@ impl Calls {
 
     /// Passes on a message.
     fn pass_on(&mut self, json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-        let message: Message<'_> = serde_json::from_str(json)?;
+        let message: GeminiCliMessage<'_> = serde_json::from_str(json)?;
         assembler.set_time(message.timestamp.as_deref());
         assembler.tally.thinking_blocks += message.thoughts.len() as u64;
         let text = text_of(message.content, assembler)?;
@@ -160,7 +160,7 @@ impl Calls {
     }
 
     /// Passes on the outputs in a message that were not passed on before.
-    fn answer(&mut self, message: &Message<'_>, assembler: &mut Assembler<'_>) {
+    fn answer(&mut self, message: &GeminiCliMessage<'_>, assembler: &mut Assembler<'_>) {
         for (id, text, outcome) in message.results() {
             if !self.answered.insert(id.clone()) {
                 continue;
@@ -171,7 +171,7 @@ impl Calls {
     }
 }
 
-impl Message<'_> {
+impl GeminiCliMessage<'_> {
     /// The parts of its content.
     fn parts(&self) -> Vec<Value> {
         self.content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
@@ -194,7 +194,7 @@ impl Message<'_> {
 
     /// What calls returned: the id of each, with its output.
     fn results(&self) -> Vec<(String, String, Outcome)> {
-        let mut results: Vec<_> = self.tool_calls.iter().map(ToolCall::returned).collect();
+        let mut results: Vec<_> = self.tool_calls.iter().map(GeminiCliCall::returned).collect();
         for part in self.parts().iter().filter(|part| part.get("functionResponse").is_some()) {
             let response = &part["functionResponse"];
             let has_failed = response["response"].get("error").is_some();
@@ -205,7 +205,7 @@ impl Message<'_> {
     }
 }
 
-impl ToolCall {
+impl GeminiCliCall {
     /// Its id, its output, and what became of it.
     fn returned(&self) -> (String, String, Outcome) {
         let outcome = match self.status.as_str() {

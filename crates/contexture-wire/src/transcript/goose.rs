@@ -11,20 +11,20 @@ use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::IMAGE_NOTE;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct GooseMessage<'a> {
     #[serde(default, borrow)]
     role: Cow<'a, str>,
     /// Seconds since the Unix epoch.
     created: Option<u64>,
     #[serde(default)]
-    content: Vec<Part>,
+    content: Vec<GoosePart>,
     /// Of the line about the session, and of messages that were read from the database.
     working_dir: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
+struct GoosePart {
     #[serde(rename = "type", default)]
     kind: String,
     text: Option<String>,
@@ -37,7 +37,7 @@ struct Part {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line<'_> = serde_json::from_str(json)?;
+    let line: GooseMessage<'_> = serde_json::from_str(json)?;
     assembler.set_directory(line.working_dir.as_deref());
     // Some versions wrote milliseconds.
     let time = line.created.map(|time| if time < 100_000_000_000 { time * 1_000 } else { time });
@@ -51,7 +51,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
                 append_text(&mut text, IMAGE_NOTE.to_owned());
             }
             "thinking" | "redactedThinking" | "reasoning" => assembler.tally.thinking_blocks += 1,
-            "toolRequest" | "frontendToolRequest" => calls.extend(asked(&part)),
+            "toolRequest" | "frontendToolRequest" => calls.extend(function_call(&part)),
             "toolResponse" => {
                 let (answer, outcome) = answered(&part.tool_result);
                 assembler.answer(&part.id, answer, outcome);
@@ -68,7 +68,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
 }
 
 /// The call of a part; `None` if the model wrote one that could not be read.
-fn asked(part: &Part) -> Option<FunctionCall> {
+fn function_call(part: &GoosePart) -> Option<FunctionCall> {
     let asked = inner(&part.tool_call);
     Some(call(&part.id, asked["name"].as_str()?, asked["arguments"].clone()))
 }

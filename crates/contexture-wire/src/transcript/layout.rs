@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 /// How records are laid out in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum RecordLayout {
     /// One record per line.
     Lines,
     /// One document for all of them.
@@ -18,7 +18,7 @@ const FIRST_LOOK_BYTES: usize = 64 << 10;
 const LONGEST_LOOK_BYTES: usize = 8 << 20;
 
 /// Recognises the layout by the beginning of a file, and returns the bytes that were read.
-pub(super) fn layout(reader: &mut impl BufRead) -> io::Result<(Layout, Vec<u8>)> {
+pub(super) fn layout(reader: &mut impl BufRead) -> io::Result<(RecordLayout, Vec<u8>)> {
     let mut prefix = Vec::new();
     let mut limit = FIRST_LOOK_BYTES;
     loop {
@@ -27,14 +27,14 @@ pub(super) fn layout(reader: &mut impl BufRead) -> io::Result<(Layout, Vec<u8>)>
         let is_all = prefix.len() < limit || limit >= LONGEST_LOOK_BYTES;
         match look(&prefix) {
             Look::Is(layout) => return Ok((layout, prefix)),
-            Look::Unclear if is_all => return Ok((Layout::Lines, prefix)),
+            Look::Unclear if is_all => return Ok((RecordLayout::Lines, prefix)),
             Look::Unclear => limit *= 2,
         }
     }
 }
 
 enum Look {
-    Is(Layout),
+    Is(RecordLayout),
     Unclear,
 }
 
@@ -48,7 +48,7 @@ fn look(prefix: &[u8]) -> Look {
     match scan.next() {
         Some(b'[') => look_at_list(scan),
         Some(b'{') => look_at_object(scan),
-        Some(_) => Look::Is(Layout::Lines),
+        Some(_) => Look::Is(RecordLayout::Lines),
         None => Look::Unclear,
     }
 }
@@ -57,8 +57,8 @@ fn look(prefix: &[u8]) -> Look {
 fn look_at_list(mut scan: Scan<'_>) -> Look {
     scan.skip_space();
     match scan.next() {
-        Some(b'{') => Look::Is(Layout::Document),
-        Some(_) => Look::Is(Layout::Lines),
+        Some(b'{') => Look::Is(RecordLayout::Document),
+        Some(_) => Look::Is(RecordLayout::Lines),
         None => Look::Unclear,
     }
 }
@@ -68,22 +68,22 @@ fn look_at_object(mut scan: Scan<'_>) -> Look {
     while let Some(byte) = scan.next() {
         match byte {
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 1 => return Look::Is(Layout::Lines),
+            b'}' | b']' if depth == 1 => return Look::Is(RecordLayout::Lines),
             b'}' | b']' => depth -= 1,
             b'\n' => return Look::Is(scan.layout_by_next_line()),
             b'"' => {
                 let Some(text) = scan.rest_of_string() else { break };
                 match text {
-                    b"messages" if depth == 1 && scan.is_key_of_list() => return Look::Is(Layout::Document),
+                    b"messages" if depth == 1 && scan.is_key_of_list() => return Look::Is(RecordLayout::Document),
                     b"type" | b"role" if depth == 1 => is_record = true,
-                    _ if text.contains(&b'\n') => return Look::Is(Layout::Lines),
+                    _ if text.contains(&b'\n') => return Look::Is(RecordLayout::Lines),
                     _ => {}
                 }
             }
             _ => {}
         }
     }
-    if is_record { Look::Is(Layout::Lines) } else { Look::Unclear }
+    if is_record { Look::Is(RecordLayout::Lines) } else { Look::Unclear }
 }
 
 /// A walk over the tokens of JSON.
@@ -119,10 +119,10 @@ impl<'a> Scan<'a> {
 
     /// The layout if an object continues after a line end: a document, unless the next line begins with an object. Then
     /// the first line was a truncated record.
-    fn layout_by_next_line(&self) -> Layout {
+    fn layout_by_next_line(&self) -> RecordLayout {
         match self.bytes.get(self.at) {
-            Some(b'{') => Layout::Lines,
-            _ => Layout::Document,
+            Some(b'{') => RecordLayout::Lines,
+            _ => RecordLayout::Document,
         }
     }
 

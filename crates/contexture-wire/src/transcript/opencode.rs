@@ -12,10 +12,10 @@ use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::{IMAGE_NOTE, value_of};
 
 #[derive(Deserialize)]
-struct Exported<'a> {
+struct OpenCodeExport<'a> {
     info: Info,
     #[serde(borrow)]
-    parts: Vec<Part<'a>>,
+    parts: Vec<OpenCodePart<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct Info {
 }
 
 #[derive(Deserialize)]
-struct Part<'a> {
+struct OpenCodePart<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     text: Option<String>,
@@ -42,13 +42,13 @@ struct Part<'a> {
     #[serde(rename = "callID")]
     call_id: Option<String>,
     #[serde(borrow)]
-    state: Option<State<'a>>,
+    state: Option<OpenCodeToolState<'a>>,
     mime: Option<String>,
     filename: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct State<'a> {
+struct OpenCodeToolState<'a> {
     status: Option<String>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
@@ -58,16 +58,16 @@ struct State<'a> {
     #[serde(default)]
     metadata: Value,
     #[serde(default)]
-    attachments: Vec<Attachment>,
+    attachments: Vec<OpenCodeAttachment>,
 }
 
 #[derive(Deserialize)]
-struct Attachment {
+struct OpenCodeAttachment {
     mime: Option<String>,
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let message: Exported<'_> = serde_json::from_str(json)?;
+    let message: OpenCodeExport<'_> = serde_json::from_str(json)?;
     assembler.set_time_ms(message.info.time["created"].as_u64());
     assembler.set_directory(message.info.path["cwd"].as_str());
     assembler.set_model(message.info.model_id.as_deref());
@@ -80,7 +80,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     }
 }
 
-fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
+fn user(role: Role, parts: Vec<OpenCodePart<'_>>, assembler: &mut Assembler<'_>) {
     let mut text = String::new();
     for part in parts {
         append_text(&mut text, part.into_text(assembler));
@@ -92,15 +92,15 @@ fn user(role: Role, parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) {
 
 /// One model call with the outputs of the calls it asked for.
 #[derive(Default)]
-struct Step {
+struct OpenCodeStep {
     text: String,
     calls: Vec<FunctionCall>,
     /// Outputs by the id of the call.
     answers: Vec<(String, String, Outcome)>,
 }
 
-fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let mut step = Step::default();
+fn assistant(parts: Vec<OpenCodePart<'_>>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let mut step = OpenCodeStep::default();
     for part in parts {
         match &*part.kind {
             "step-start" => std::mem::take(&mut step).hand_on(assembler),
@@ -113,7 +113,7 @@ fn assistant(parts: Vec<Part<'_>>, assembler: &mut Assembler<'_>) -> Result<(), 
     Ok(())
 }
 
-impl State<'_> {
+impl OpenCodeToolState<'_> {
     /// How a call of a tool ended. A command that failed is a completed call too.
     fn outcome(&self, tool: &str) -> Outcome {
         match (self.status.as_deref(), self.metadata.get("exit")) {
@@ -131,8 +131,8 @@ impl State<'_> {
     }
 }
 
-impl Step {
-    fn add(&mut self, part: Part<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+impl OpenCodeStep {
+    fn add(&mut self, part: OpenCodePart<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
         let (id, name) = (part.call_id.unwrap_or_default(), part.tool.unwrap_or_default());
         let arguments = value_of(part.state.as_ref().and_then(|state| state.input))?;
         self.calls.push(call(&id, &name, arguments));
@@ -156,7 +156,7 @@ impl Step {
     }
 }
 
-impl Part<'_> {
+impl OpenCodePart<'_> {
     fn into_text(self, assembler: &mut Assembler<'_>) -> String {
         match &*self.kind {
             _ if self.ignored == Some(true) => String::new(),

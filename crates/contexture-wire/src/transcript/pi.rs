@@ -14,7 +14,7 @@ use super::assemble::{Assembler, Join, append_text, call};
 use super::blocks::text_of;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct PiRecord<'a> {
     #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -30,7 +30,7 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message<'a> {
+struct PiMessage<'a> {
     #[serde(default, borrow)]
     role: Cow<'a, str>,
     #[serde(borrow)]
@@ -47,7 +47,7 @@ struct Message<'a> {
 
 /// A part of what the model said.
 #[derive(Deserialize)]
-struct Part {
+struct PiPart {
     #[serde(rename = "type", default)]
     kind: String,
     text: Option<String>,
@@ -58,7 +58,7 @@ struct Part {
 }
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line<'_> = serde_json::from_str(json)?;
+    let line: PiRecord<'_> = serde_json::from_str(json)?;
     assembler.set_time(line.timestamp.as_deref());
     match (&*line.kind, line.message) {
         ("session", _) => assembler.set_directory(line.cwd.as_deref()),
@@ -77,7 +77,7 @@ pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Er
     Ok(())
 }
 
-fn said(message: Message<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+fn said(message: PiMessage<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     match &*message.role {
         "user" => {
             let text = text_of(message.content, assembler)?;
@@ -110,7 +110,7 @@ fn parts(content: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<(S
     let Some(content) = content.filter(|content| content.get().starts_with('[')) else {
         return Ok((text_of(content, assembler)?, calls));
     };
-    for part in serde_json::from_str::<Vec<Part>>(content.get())? {
+    for part in serde_json::from_str::<Vec<PiPart>>(content.get())? {
         match part.kind.as_str() {
             "text" => append_text(&mut text, part.text.unwrap_or_default()),
             "thinking" => assembler.tally.thinking_blocks += 1,
@@ -124,7 +124,7 @@ fn parts(content: Option<&RawValue>, assembler: &mut Assembler<'_>) -> Result<(S
 }
 
 /// A command of the person: a call with its output, since its text is not what somebody says.
-fn ran(message: Message<'_>, assembler: &mut Assembler<'_>) {
+fn ran(message: PiMessage<'_>, assembler: &mut Assembler<'_>) {
     let command = message.command.unwrap_or_default();
     let outcome = match message.exit_code {
         Some(0) => Outcome::Done,

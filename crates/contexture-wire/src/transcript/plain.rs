@@ -17,10 +17,10 @@ use super::Record;
 use super::assemble::{Assembler, COMPACT, TOOL_NAME, call};
 
 #[derive(Deserialize)]
-struct Line {
+struct PlainRecord {
     role: LineRole,
     text: Option<String>,
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<PlainCall>>,
     tool_call_id: Option<String>,
     name: Option<String>,
     meta: Option<Map<String, Value>>,
@@ -39,7 +39,7 @@ enum LineRole {
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct PlainCall {
     #[serde(default)]
     id: String,
     name: String,
@@ -57,7 +57,7 @@ const SYSTEM: &str = "system";
 const ATTACHMENT: &str = "attachment";
 
 pub(super) fn record(json: &str, assembler: &mut Assembler<'_>) -> Result<(), Error> {
-    let line: Line = serde_json::from_str(json)?;
+    let line: PlainRecord = serde_json::from_str(json)?;
     let text = line.text.unwrap_or_default();
     let mut fields = line.meta.unwrap_or_default();
     let outcome = take_outcome(&mut fields);
@@ -131,7 +131,7 @@ fn with_extra(mut item: Item, extra: Extra) -> Item {
 
 /// A record in the plain form, to be written.
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenRecord<'a> {
     role: &'static str,
     text: Cow<'a, str>,
     tool_calls: Vec<WrittenCall<'a>>,
@@ -150,7 +150,7 @@ struct WrittenCall<'a> {
     arguments: Value,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenRecord<'a> {
     fn new(record: &'a Record) -> Self {
         let output = record.output();
         let id = output.map(|output| &*output.call_id).filter(|id| !id.is_empty());
@@ -221,7 +221,7 @@ fn plain_meta(record: &Record) -> Map<String, Value> {
 
 /// A record in the plain form.
 pub fn plain_form(record: &Record) -> Value {
-    serde_json::to_value(Written::new(record)).expect("a record is made of texts and JSON")
+    serde_json::to_value(WrittenRecord::new(record)).expect("a record is made of texts and JSON")
 }
 
 /// Writes a record in the plain form, as one line.
@@ -230,6 +230,6 @@ pub fn plain_form(record: &Record) -> Value {
 ///
 /// When the writer fails.
 pub fn write(mut writer: impl io::Write, record: &Record) -> io::Result<()> {
-    serde_json::to_writer(&mut writer, &Written::new(record))?;
+    serde_json::to_writer(&mut writer, &WrittenRecord::new(record))?;
     writer.write_all(b"\n")
 }

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, Cursor, Read};
 
-use super::layout::{self, Layout};
-use super::reading::{ReadError, Reading, Report};
+use super::layout::{self, RecordLayout};
+use super::reading::{ReadError, RecordingReading, Report};
 use super::{Record, document};
 
 /// Reads a recording and passes its records to `sink` one by one, oldest first.
@@ -20,10 +20,10 @@ pub fn read(mut reader: impl BufRead, sink: &mut impl FnMut(Record)) -> Result<R
         return Err(ReadError::Empty);
     }
     let reader = Cursor::new(prefix).chain(reader);
-    let mut reading = Reading::new(sink);
+    let mut reading = RecordingReading::new(sink);
     match layout {
-        Layout::Lines => reading.lines(reader)?,
-        Layout::Document => document::read(reader, &mut reading)?,
+        RecordLayout::Lines => reading.lines(reader)?,
+        RecordLayout::Document => document::read(reader, &mut reading)?,
     }
     reading.finish()
 }

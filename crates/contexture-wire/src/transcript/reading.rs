@@ -71,7 +71,7 @@ pub enum ReadError {
 }
 
 /// A recording being read.
-pub(super) struct Reading<'a> {
+pub(super) struct RecordingReading<'a> {
     guess: Option<Guess>,
     unknown_records: u64,
     assembler: Assembler<'a>,
@@ -81,7 +81,7 @@ pub(super) struct Reading<'a> {
     broken_records: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> RecordingReading<'a> {
     pub fn new(sink: &'a mut dyn FnMut(Record)) -> Self {
         let assembler = Assembler::new(sink);
         let held = HeldMessages::default();
@@ -92,9 +92,9 @@ impl<'a> Reading<'a> {
         let mut bytes = Vec::new();
         for line in 1.. {
             match next_line(&mut reader, &mut bytes)? {
-                Line::End => break,
-                Line::TooLong => self.report(line, format!("longer than {MAX_LINE_BYTES} bytes")),
-                Line::Read => self.record(line, &bytes)?,
+                NextLine::End => break,
+                NextLine::TooLong => self.report(line, format!("longer than {MAX_LINE_BYTES} bytes")),
+                NextLine::Read => self.record(line, &bytes)?,
             }
         }
         Ok(())
@@ -201,27 +201,27 @@ fn is_chat(format: Format) -> bool {
     matches!(format, Format::OpenAiChat | Format::AnthropicMessages)
 }
 
-enum Line {
+enum NextLine {
     Read,
     TooLong,
     End,
 }
 
 /// Reads up to the next line end into `bytes`.
-fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Line> {
+fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<NextLine> {
     bytes.clear();
     let limit = MAX_LINE_BYTES as u64;
     if reader.by_ref().take(limit).read_until(b'\n', bytes)? == 0 {
-        return Ok(Line::End);
+        return Ok(NextLine::End);
     }
     if bytes.len() < MAX_LINE_BYTES || bytes.ends_with(b"\n") {
-        return Ok(Line::Read);
+        return Ok(NextLine::Read);
     }
     loop {
         bytes.clear();
         let count = reader.by_ref().take(limit).read_until(b'\n', bytes)?;
         if count == 0 || bytes.ends_with(b"\n") {
-            return Ok(Line::TooLong);
+            return Ok(NextLine::TooLong);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use contexture::files::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
 use contexture::files::commands::options::{RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
-use contexture::files::commands::table::{Action, Changes, Does, Program, Runs, rows};
+use contexture::files::commands::table::{Action, ActionEffect, Changes, Program, Runs, rows};
 use contexture::files::commands::tasks::{LOOKING_TASKS, QUESTIONS};
 use contexture::files::dialect::guess::{CHANGE_NAMES, FILE_WORDS, OTHER_THINGS, READING, RUNNING};
 
@@ -40,7 +40,7 @@ fn that_run(runs: Runs) -> String {
 }
 
 /// The actions of `git` that do something.
-fn of_git(does: Does) -> String {
+fn of_git(does: ActionEffect) -> String {
     let git = rows().find(|program| program.name == "git").unwrap();
     let words: Vec<&str> = git.actions.iter().filter(|action| action.does == does).map(|action| action.words).collect();
     code(&words)
@@ -64,25 +64,28 @@ fn tables() -> String {
             [code(reading.unless)].into_iter().filter(|text| !text.is_empty()).chain(operands).collect();
         let _ = writeln!(text, "| {} | {} |", code(&names), unless.join(", "));
     }
-    let _ = writeln!(text, "\nAnd these actions of `git`: {}.", of_git(Does::Reads));
+    let _ = writeln!(text, "\nAnd these actions of `git`: {}.", of_git(ActionEffect::Reads));
     let _ = writeln!(
         text,
         "These change the repository, but no file of the work tree: {}.",
-        of_git(Does::ChangesRepository)
+        of_git(ActionEffect::ChangesRepository)
     );
     text.push_str(
         "\nThese run nothing of the project and write no source; with another option they are presumed to:\n\n",
     );
     text.push_str("| command | only with | unless |\n| --- | --- | --- |\n");
-    for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::StaysApart) {
+    for (command, action) in actions().iter().filter(|(_, action)| action.does == ActionEffect::StaysApart) {
         let _ = writeln!(text, "| `{command}` | {} | {} |", code(action.needs), code(action.unless));
     }
-    let made: Vec<String> =
-        actions().into_iter().filter(|(_, action)| action.does == Does::Makes).map(|(command, _)| command).collect();
+    let made: Vec<String> = actions()
+        .into_iter()
+        .filter(|(_, action)| action.does == ActionEffect::Makes)
+        .map(|(command, _)| command)
+        .collect();
     let made: Vec<&str> = made.iter().map(String::as_str).collect();
     let _ = writeln!(text, "\nOnly the file that is named next is in doubt after {}.", code(&made));
     text.push_str("\n## Commands that are presumed to leave sources alone\n\n| command | only with |\n| --- | --- |\n");
-    for (command, action) in actions().iter().filter(|(_, action)| action.does == Does::LeavesSources) {
+    for (command, action) in actions().iter().filter(|(_, action)| action.does == ActionEffect::LeavesSources) {
         let _ = writeln!(text, "| `{command}` | {} |", code(action.needs));
     }
     let _ = writeln!(text, "\nAnd `make` alone or with these targets: {}.", make_targets());
@@ -114,13 +117,13 @@ fn tables() -> String {
     );
     text.push_str("\n## Installing packages\n\n| command | kinds of files in doubt |\n| --- | --- |\n");
     for (command, action) in actions() {
-        let Does::Installs(extensions) = action.does else { continue };
+        let ActionEffect::Installs(extensions) = action.does else { continue };
         let _ = writeln!(text, "| `{command}` | {} |", code(extensions));
     }
     text.push_str("\n## Formatters\n\nThey rewrite the files and directories that they are told to and are presumed to leave others alone; told none, they rewrite all files of these kinds. What a formatter has formatted before, and nobody edited since it was seen, is presumed to stay; so are the lines far from later edits, with one that only lays out the text. The first time a file is formatted all of it is in doubt, unless its lines show that somebody formats it (for Go). One that says that it changed nothing changed nothing. Patterns and options that may name files put all of these kinds, or all files, in doubt.\n\n");
     text.push_str("| command | only with | kinds of files | only what it is told | only lays out |\n| --- | --- | --- | --- | --- |\n");
     for (command, action) in actions() {
-        let Does::Formats(formatting) = action.does else { continue };
+        let ActionEffect::Formats(formatting) = action.does else { continue };
         let (needs, kinds) = (code(action.needs), code(formatting.extensions));
         let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds };
         let yes = |is_so: bool| if is_so { "yes" } else { "no" };
@@ -172,7 +175,7 @@ fn the_table_has_one_row_for_a_program() {
     assert!(twice.is_empty(), "{twice:?}");
     for program in rows() {
         let reads = program.reading().is_some_and(|reading| reading.unless.is_empty());
-        let is_presumed = program.actions.iter().any(|action| action.does == Does::LeavesSources);
+        let is_presumed = program.actions.iter().any(|action| action.does == ActionEffect::LeavesSources);
         assert!(!(reads && is_presumed), "{} only reads, and is presumed to leave sources alone", program.name);
     }
 }

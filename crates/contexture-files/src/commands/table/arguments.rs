@@ -2,7 +2,7 @@
 
 /// What a program does with its arguments.
 #[derive(Clone, Copy)]
-pub enum Arguments {
+pub enum ArgumentUse {
     /// Anything.
     Unknown,
     /// They are only text, names or patterns, except the values of these options, which are command lines.
@@ -95,19 +95,19 @@ pub(super) static XARGS: Prefix = prefix(&[
 
 /// The options before a subcommand.
 #[derive(Clone, Copy)]
-pub struct Options {
+pub struct LeadingOptions {
     /// Those that take the next word as their value.
     pub values: &'static [&'static str],
     /// Those that take none.
     pub switches: &'static [&'static str],
 }
 
-pub(super) const NO_OPTIONS: Options = Options { values: &[], switches: &[] };
-pub(super) const OF_CARGO: Options = Options {
+pub(super) const NO_OPTIONS: LeadingOptions = LeadingOptions { values: &[], switches: &[] };
+pub(super) const OF_CARGO: LeadingOptions = LeadingOptions {
     values: &["--config", "-C", "-Z", "--color"],
     switches: &["-v", "-q", "--offline", "--locked", "--frozen"],
 };
-pub(super) const OF_DOCKER: Options = Options {
+pub(super) const OF_DOCKER: LeadingOptions = LeadingOptions {
     values: &[
         "--config",
         "-c",
@@ -122,9 +122,9 @@ pub(super) const OF_DOCKER: Options = Options {
     ],
     switches: &["-D", "--debug", "--tls", "--tlsverify"],
 };
-pub(super) const OF_FILES: Options =
-    Options { values: &[], switches: &["-r", "-f", "-rf", "-fr", "-R", "-v", "-i", "-p", "-a", "-l"] };
-pub(super) const OF_GIT: Options = Options {
+pub(super) const OF_FILES: LeadingOptions =
+    LeadingOptions { values: &[], switches: &["-r", "-f", "-rf", "-fr", "-R", "-v", "-i", "-p", "-a", "-l"] };
+pub(super) const OF_GIT: LeadingOptions = LeadingOptions {
     values: &[
         "-C",
         "-c",
@@ -160,11 +160,11 @@ pub(super) const OF_GIT: Options = Options {
         "--info-path",
     ],
 };
-pub(super) const OF_KUBECTL: Options = Options {
+pub(super) const OF_KUBECTL: LeadingOptions = LeadingOptions {
     values: &["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user", "-s", "--server", "--as"],
     switches: &[],
 };
-pub(super) const OF_NPM: Options = Options {
+pub(super) const OF_NPM: LeadingOptions = LeadingOptions {
     values: &["--prefix", "-C", "--userconfig", "-w", "--workspace", "--registry", "--loglevel", "--cwd"],
     switches: &["-g", "-s"],
 };

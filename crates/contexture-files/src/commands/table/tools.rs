@@ -3,7 +3,7 @@
 use super::Trait::{IgnoresGit, PassesOnStatus, ShortVersion};
 use super::arguments::{OF_CARGO, OF_DOCKER, OF_GIT, OF_KUBECTL, OF_NPM};
 use super::{
-    Action, Arguments, Changes, Language, Output, Program, Runs, apart, apart_unless, fixes, formats, installs,
+    Action, ArgumentUse, Changes, Language, Output, Program, Runs, apart, apart_unless, fixes, formats, installs,
     presumed, presumed_with, program, reads, repository, roams, starts,
 };
 
@@ -32,7 +32,7 @@ const MAKE_TARGETS: &[&str] = &["all", "build", "check", "compile", "lint", "tes
 
 /// By name.
 pub(super) static ROWS: &[Program] = &[
-    program("Rscript").takes(Arguments::Code),
+    program("Rscript").takes(ArgumentUse::Code),
     program("aider").runs(Runs::Agent),
     program("amp").runs(Runs::Agent),
     program("autopep8").actions(&[fixes("", &["-i", "--in-place"], &["py", "pyi"])]),
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[Program] = &[
     ]),
     program("black").actions(&[presumed_with("", &["--check", "--diff"]), formats("", &[], &["py", "pyi", "ipynb"])]),
     program("bun")
-        .takes(Arguments::Code)
+        .takes(ArgumentUse::Code)
         .does(Changes::Code(Language::JavaScript))
         .runs(Runs::Tasks)
         .is(&[IgnoresGit, ShortVersion])
@@ -128,7 +128,7 @@ pub(super) static ROWS: &[Program] = &[
     program("dart")
         .actions(&[presumed_with("format", &["--output=none", "--output=show"]), formats("format", &[], &["dart"])]),
     program("deno")
-        .takes(Arguments::Code)
+        .takes(ArgumentUse::Code)
         .tasks(&["deno.json", "deno.jsonc", "package.json"])
         .is(&[ShortVersion])
         .actions(&[presumed("check"), presumed("lint"), presumed("test")]),
@@ -176,7 +176,7 @@ pub(super) static ROWS: &[Program] = &[
         presumed("workflow"),
     ]),
     program("git")
-        .takes(Arguments::Git)
+        .takes(ArgumentUse::Git)
         .options(OF_GIT)
         .does(Changes::Git)
         .prints(Output::Git)
@@ -276,20 +276,20 @@ pub(super) static ROWS: &[Program] = &[
     program("gulp").tasks(&["gulpfile.js", "gulpfile.mjs", "gulpfile.ts"]),
     program("hatch").tasks(&["hatch.toml", "pyproject.toml"]),
     program("invoke").tasks(&["tasks.py"]),
-    program("ipython").takes(Arguments::Code),
+    program("ipython").takes(ArgumentUse::Code),
     program("isort")
         .actions(&[presumed_with("", &["--check", "--check-only", "--diff"]), fixes("", &[], &["py", "pyi"])]),
     program("jest").actions(&[presumed("")]),
     program("journalctl").text(&[]).reads_unless(&["--cursor-file"]),
     program("json.tool").reads_one(&[]),
-    program("julia").takes(Arguments::Code),
+    program("julia").takes(ArgumentUse::Code),
     program("just").runs(Runs::Tasks),
     program("kubectl").options(OF_KUBECTL).actions(&[apart("get"), apart("logs")]),
     program("lefthook").runs(Runs::Anything),
     program("lerna").tasks(&["package.json"]),
     program("lint-staged").runs(Runs::Anything),
-    program("lua").takes(Arguments::Code).runs(Runs::Anything),
-    program("luajit").takes(Arguments::Code),
+    program("lua").takes(ArgumentUse::Code).runs(Runs::Anything),
+    program("luajit").takes(ArgumentUse::Code),
     program("mage").tasks(&["magefile.go"]),
     program("make").does(Changes::Make { targets: MAKE_TARGETS }).runs(Runs::Work).is(&[IgnoresGit, PassesOnStatus]),
     program("markdownlint").also(&["markdownlint-cli2"]).actions(&[presumed("")]),
@@ -321,12 +321,12 @@ pub(super) static ROWS: &[Program] = &[
     program("nerdctl").options(OF_DOCKER),
     program("ninja").actions(&[presumed("")]),
     program("node")
-        .takes(Arguments::Code)
+        .takes(ArgumentUse::Code)
         .does(Changes::Code(Language::JavaScript))
         .runs(Runs::Anything)
         .is(&[ShortVersion])
         .actions(&[presumed("--check"), presumed("-c"), presumed("--test")]),
-    program("nodejs").takes(Arguments::Code).does(Changes::Code(Language::JavaScript)),
+    program("nodejs").takes(ArgumentUse::Code).does(Changes::Code(Language::JavaScript)),
     program("nox").tasks(&["noxfile.py"]),
     program("npm").options(OF_NPM).runs(Runs::Tasks).is(&[IgnoresGit, ShortVersion]).actions(&[
         apart("view"),
@@ -349,11 +349,11 @@ pub(super) static ROWS: &[Program] = &[
     program("nx").tasks(&["package.json"]),
     program("oc").options(OF_KUBECTL),
     program("opencode").runs(Runs::Agent),
-    program("osascript").takes(Arguments::Code),
+    program("osascript").takes(ArgumentUse::Code),
     program("oxlint").actions(&[presumed("")]),
     program("pdm").tasks(&["pyproject.toml"]).actions(&[starts("run")]),
-    program("perl").takes(Arguments::Code).does(Changes::Code(Language::Perl)).runs(Runs::Anything),
-    program("php").takes(Arguments::Code).runs(Runs::Anything),
+    program("perl").takes(ArgumentUse::Code).does(Changes::Code(Language::Perl)).runs(Runs::Anything),
+    program("php").takes(ArgumentUse::Code).runs(Runs::Anything),
     program("phpunit").actions(&[presumed("")]),
     program("pip").also(&["pip3"]).actions(&[installs("install", &["pyc"])]),
     program("pipenv").actions(&[starts("run")]),
@@ -386,24 +386,28 @@ pub(super) static ROWS: &[Program] = &[
     ]),
     program("psql").actions(&[presumed("")]),
     program("pylint").actions(&[presumed("")]),
-    program("pypy3").takes(Arguments::Code),
+    program("pypy3").takes(ArgumentUse::Code),
     program("pyright").actions(&[apart("")]),
     program("pytest").is(&[IgnoresGit]).actions(&[presumed("")]),
     program("python")
-        .takes(Arguments::Code)
+        .takes(ArgumentUse::Code)
         .does(Changes::Code(Language::Python))
         .runs(Runs::Anything)
         .actions(&[starts("-m")]),
-    program("python2").takes(Arguments::Code).does(Changes::Code(Language::Python)).runs(Runs::Anything),
+    program("python2").takes(ArgumentUse::Code).does(Changes::Code(Language::Python)).runs(Runs::Anything),
     program("python3")
-        .takes(Arguments::Code)
+        .takes(ArgumentUse::Code)
         .does(Changes::Code(Language::Python))
         .runs(Runs::Anything)
         .actions(&[starts("-m")]),
     program("qwen").runs(Runs::Agent),
     program("rake").tasks(&["Rakefile", "rakefile", "Rakefile.rb"]),
     program("rspec").actions(&[presumed("")]),
-    program("ruby").takes(Arguments::Code).does(Changes::Code(Language::Ruby)).runs(Runs::Anything).is(&[ShortVersion]),
+    program("ruby")
+        .takes(ArgumentUse::Code)
+        .does(Changes::Code(Language::Ruby))
+        .runs(Runs::Anything)
+        .is(&[ShortVersion]),
     program("ruff").actions(&[
         presumed("check"),
         presumed_with("format", &["--check", "--diff"]),

@@ -40,13 +40,13 @@ const TOKENS: [f64; 14] = [
 struct Metric {
     name: &'static str,
     unit: &'static str,
-    shape: Shape,
+    shape: InstrumentKind,
     /// Its value for a request.
     value: fn(&RequestRecord) -> f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum InstrumentKind {
     /// A sum, told apart by the kind of tokens.
     Counter,
     /// A histogram with these bounds, told apart by errors.
@@ -67,7 +67,7 @@ const METRICS: [Metric; 7] = [
 ];
 
 const fn counter(name: &'static str, value: fn(&RequestRecord) -> f64) -> Metric {
-    Metric { name, unit: "{token}", shape: Shape::Counter, value }
+    Metric { name, unit: "{token}", shape: InstrumentKind::Counter, value }
 }
 
 const fn histogram(
@@ -76,7 +76,7 @@ const fn histogram(
     bounds: [f64; 14],
     value: fn(&RequestRecord) -> f64,
 ) -> Metric {
-    Metric { name, unit, shape: Shape::Histogram(bounds), value }
+    Metric { name, unit, shape: InstrumentKind::Histogram(bounds), value }
 }
 
 /// Tokens of a request; none if the provider reported none, as the conventions ask.
@@ -86,14 +86,14 @@ fn tokens(record: &RequestRecord, of: fn(&contexture::wire::Usage) -> u64) -> f6
 
 /// What was measured of the requests with the same attributes.
 #[derive(Clone, Debug, Default)]
-struct Series {
+struct MeterSeries {
     attributes: Vec<Value>,
     count: u64,
     sum: f64,
     buckets: [u64; 15],
 }
 
-impl Series {
+impl MeterSeries {
     fn add(&mut self, value: f64, bounds: Option<&[f64; 14]>) {
         self.count += 1;
         self.sum += value;
@@ -108,7 +108,7 @@ impl Series {
 #[derive(Default)]
 pub(super) struct Meters {
     /// By metric, and then by attributes.
-    series: [BTreeMap<String, Series>; METRICS.len()],
+    series: [BTreeMap<String, MeterSeries>; METRICS.len()],
     /// When the first request began.
     since_ms: Option<u64>,
     /// When the last request ended.
@@ -128,15 +128,15 @@ impl Meters {
             let mut attributes = named(record);
             match metric.shape {
                 // No provider says of all its tokens what they are of.
-                Shape::Counter => attributes.push(attribute("gen_ai.token.modality", text("unknown"))),
-                Shape::Histogram(_) => attributes.extend(failure(record)),
+                InstrumentKind::Counter => attributes.push(attribute("gen_ai.token.modality", text("unknown"))),
+                InstrumentKind::Histogram(_) => attributes.extend(failure(record)),
             }
             let key = Value::from(attributes.clone()).to_string();
             if all.len() >= MAX_SERIES && !all.contains_key(&key) {
                 continue;
             }
-            let series = all.entry(key).or_insert_with(|| Series { attributes, ..Series::default() });
-            let bounds = if let Shape::Histogram(bounds) = &metric.shape { Some(bounds) } else { None };
+            let series = all.entry(key).or_insert_with(|| MeterSeries { attributes, ..MeterSeries::default() });
+            let bounds = if let InstrumentKind::Histogram(bounds) = &metric.shape { Some(bounds) } else { None };
             series.add((metric.value)(record), bounds);
         }
     }
@@ -150,12 +150,12 @@ impl Meters {
 }
 
 impl Metric {
-    fn written(&self, all: &BTreeMap<String, Series>, since: &str, until: &str) -> Value {
-        let point = |series: &Series| {
+    fn written(&self, all: &BTreeMap<String, MeterSeries>, since: &str, until: &str) -> Value {
+        let point = |series: &MeterSeries| {
             let mut point = json!({"attributes": series.attributes, "startTimeUnixNano": since, "timeUnixNano": until});
             match &self.shape {
-                Shape::Counter => point["asInt"] = json!((series.sum as u64).to_string()),
-                Shape::Histogram(bounds) => {
+                InstrumentKind::Counter => point["asInt"] = json!((series.sum as u64).to_string()),
+                InstrumentKind::Histogram(bounds) => {
                     point["count"] = json!(series.count.to_string());
                     point["sum"] = json!(series.sum);
                     point["bucketCounts"] = series.buckets.iter().map(u64::to_string).collect();
@@ -167,11 +167,11 @@ impl Metric {
         let mut data =
             json!({"aggregationTemporality": CUMULATIVE, "dataPoints": all.values().map(point).collect::<Vec<_>>()});
         let kind = match self.shape {
-            Shape::Counter => {
+            InstrumentKind::Counter => {
                 data["isMonotonic"] = json!(true);
                 "sum"
             }
-            Shape::Histogram(_) => "histogram",
+            InstrumentKind::Histogram(_) => "histogram",
         };
         json!({"name": format!("gen_ai.client.inference.{}", self.name), "unit": self.unit, kind: data})
     }

@@ -91,7 +91,7 @@ async fn send_all(outbox: Outbox, mut spans: mpsc::Receiver<Value>) {
 }
 
 /// What every span has.
-struct Frame<'a> {
+struct SpanBase<'a> {
     /// What makes its ids those of this one.
     seed: String,
     name: &'a str,
@@ -101,7 +101,7 @@ struct Frame<'a> {
     has_failed: bool,
 }
 
-impl Frame<'_> {
+impl SpanBase<'_> {
     fn with(self, attributes: Vec<Value>) -> Value {
         let id = blake3::hash(self.seed.as_bytes()).to_hex();
         // OTLP leaves the status unset if there was no error.
@@ -122,7 +122,7 @@ impl Frame<'_> {
 /// The span of a request.
 pub(super) fn of_request(record: &RequestRecord, count: u64) -> Value {
     let name = format!("{} {}", operation(record), record.model);
-    let frame = Frame {
+    let frame = SpanBase {
         seed: format!("{}/{}/{count}", record.session, record.time_ms),
         name: name.trim_end(),
         kind: CLIENT,
@@ -146,7 +146,7 @@ pub(super) fn of_memory(operation: &MemoryOperation<'_>, count: u64) -> Value {
         attribute("gen_ai.conversation.id", text(operation.conversation)),
     ];
     list.extend(operation.failure.map(|kind| attribute("error.type", text(kind))));
-    let frame = Frame {
+    let frame = SpanBase {
         seed: format!("{}/{}/{}/{count}", operation.conversation, operation.time_ms, name),
         name,
         kind: INTERNAL,

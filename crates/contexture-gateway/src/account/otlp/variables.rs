@@ -16,12 +16,12 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signal {
+enum TelemetrySignal {
     Traces,
     Metrics,
 }
 
-impl Signal {
+impl TelemetrySignal {
     /// Its name in variables, and the end of its address.
     fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -43,8 +43,8 @@ impl Telemetry {
     /// # Errors
     /// A variable is not understood, or the HTTP client cannot be created.
     pub fn start(variable: impl Fn(&str) -> Option<String>) -> Result<Self, OtlpError> {
-        let spans = receiver(Signal::Traces, &variable)?.map(Exporter::start).transpose()?;
-        let metrics = receiver(Signal::Metrics, &variable)?.map(MetricsExporter::start).transpose()?;
+        let spans = receiver(TelemetrySignal::Traces, &variable)?.map(Exporter::start).transpose()?;
+        let metrics = receiver(TelemetrySignal::Metrics, &variable)?.map(MetricsExporter::start).transpose()?;
         Ok(Self { spans: spans.map(Arc::new), metrics: metrics.map(Arc::new) })
     }
 
@@ -66,7 +66,7 @@ impl Telemetry {
 }
 
 /// Where something goes by the variables of OpenTelemetry.
-fn receiver(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Receiver>, OtlpError> {
+fn receiver(signal: TelemetrySignal, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Receiver>, OtlpError> {
     let given = |name: &str| variable(name).filter(|value| !value.is_empty());
     let (name, path) = signal.names();
     let is_off = given("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -83,9 +83,9 @@ fn receiver(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result
     }
     let service = given("OTEL_SERVICE_NAME").unwrap_or_else(|| "contexture".to_owned());
     let delay = match (signal, given("OTEL_METRIC_EXPORT_INTERVAL")) {
-        (Signal::Traces, _) => DELAY,
-        (Signal::Metrics, None) => INTERVAL,
-        (Signal::Metrics, Some(said)) => {
+        (TelemetrySignal::Traces, _) => DELAY,
+        (TelemetrySignal::Metrics, None) => INTERVAL,
+        (TelemetrySignal::Metrics, Some(said)) => {
             let milliseconds = said.trim().parse().ok().filter(|milliseconds| *milliseconds > 0);
             Duration::from_millis(milliseconds.ok_or(OtlpError::Interval)?)
         }
@@ -97,14 +97,14 @@ fn receiver(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result
 mod tests {
     use super::*;
 
-    fn found(signal: Signal, variables: &[(&str, &str)]) -> Result<Option<Receiver>, OtlpError> {
+    fn found(signal: TelemetrySignal, variables: &[(&str, &str)]) -> Result<Option<Receiver>, OtlpError> {
         let variables = variables.to_vec();
         receiver(signal, move |name| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
-    fn url(signal: Signal, variables: &[(&str, &str)]) -> Option<String> {
+    fn url(signal: TelemetrySignal, variables: &[(&str, &str)]) -> Option<String> {
         found(signal, variables).unwrap().map(|receiver| receiver.url)
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn the_usual_variables_say_where_spans_and_metrics_go() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318/");
         for (signal, path, name) in
-            [(Signal::Traces, "/v1/traces", "TRACES"), (Signal::Metrics, "/v1/metrics", "METRICS")]
+            [(TelemetrySignal::Traces, "/v1/traces", "TRACES"), (TelemetrySignal::Metrics, "/v1/metrics", "METRICS")]
         {
             assert_eq!(url(signal, &[]), None);
             let receiver = found(signal, &[endpoint]).unwrap().unwrap();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn metrics_are_reported_as_often_as_the_variable_says() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");
-        let every = |value: &str| found(Signal::Metrics, &[endpoint, ("OTEL_METRIC_EXPORT_INTERVAL", value)]);
+        let every = |value: &str| found(TelemetrySignal::Metrics, &[endpoint, ("OTEL_METRIC_EXPORT_INTERVAL", value)]);
         assert_eq!(every("").unwrap().unwrap().delay, INTERVAL);
         assert_eq!(every("1500").unwrap().unwrap().delay, Duration::from_millis(1_500));
         for wrong in ["0", "-1", "soon", "99999999999999999999999"] {

@@ -27,7 +27,7 @@ const HEAD: usize = 256 << 10;
 
 /// What to do with a store that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::write) enum Damaged {
+pub(in crate::write) enum DamagePolicy {
     /// Rename it, and begin a new one.
     PutAside,
     /// Fail.
@@ -35,7 +35,7 @@ pub(in crate::write) enum Damaged {
 }
 
 /// A file that was opened.
-pub(in crate::write) struct Opened {
+pub(in crate::write) struct OpenedFile {
     /// For writing.
     pub(super) writing: Connection,
     /// For moving the write-ahead log into the file.
@@ -49,10 +49,12 @@ pub(in crate::write) struct Opened {
 }
 
 /// Opens a file.
-pub(super) fn open(path: &Path, damaged: Damaged) -> Result<Opened, StoreError> {
+pub(super) fn open(path: &Path, damaged: DamagePolicy) -> Result<OpenedFile, StoreError> {
     match begin(path) {
         Err(error) => {
-            let Some(damage) = damage_of(&error).filter(|_| damaged == Damaged::PutAside) else { return Err(error) };
+            let Some(damage) = damage_of(&error).filter(|_| damaged == DamagePolicy::PutAside) else {
+                return Err(error);
+            };
             let failed = |source| StoreError::Open { path: path.to_owned(), source };
             let aside = put_aside(path).map_err(failed)?;
             let note = format!(
@@ -61,13 +63,13 @@ pub(super) fn open(path: &Path, damaged: Damaged) -> Result<Opened, StoreError> 
                 aside.display()
             );
             tracing::warn!("{note}");
-            Ok(Opened { note: Some(note), ..begin(path)? })
+            Ok(OpenedFile { note: Some(note), ..begin(path)? })
         }
         opened => opened,
     }
 }
 
-fn begin(path: &Path) -> Result<Opened, StoreError> {
+fn begin(path: &Path) -> Result<OpenedFile, StoreError> {
     let fail = |source| StoreError::Open { path: path.to_owned(), source };
     match FileContent::of(path, KNOWN_BY) {
         FileContent::Other if was_own(path) => {
@@ -92,7 +94,7 @@ fn begin(path: &Path) -> Result<Opened, StoreError> {
             _ => {}
         }
     }
-    Ok(Opened { writing, moving: connection(path)?, reading: connection(path)?, note: None, is_looked_through })
+    Ok(OpenedFile { writing, moving: connection(path)?, reading: connection(path)?, note: None, is_looked_through })
 }
 
 /// Makes a connection ready for writing, and the file if it is empty. A file that is ready is not written to, so that

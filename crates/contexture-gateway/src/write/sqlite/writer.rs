@@ -31,7 +31,7 @@ const LOG_BYTES: u64 = 4 << 20;
 const COMMITS_PER_LOOK: u64 = 32;
 
 /// Something to write.
-pub(super) enum Job {
+pub(super) enum StoreJob {
     /// What is new about a conversation.
     Save(Box<Saving>, Writing),
     /// The snapshot of a conversation's folder: its id, its messages, its bytes.
@@ -52,25 +52,26 @@ pub(super) struct RecordJob {
 }
 
 /// The thread that writes. It ends, after everything is written, when this is dropped.
-pub(super) struct Writer {
-    jobs: Option<Sender<Job>>,
+pub(super) struct StoreWriter {
+    jobs: Option<Sender<StoreJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Writer {
+impl StoreWriter {
     /// Starts the thread.
     pub(super) fn start(connection: Connection, moving: Connection, path: &Path, most: u64) -> std::io::Result<Self> {
         let (jobs, receive) = channel();
         let move_log = mover(moving)?;
         let path = path.to_owned();
-        let mut state = State { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
+        let mut state =
+            WriterState { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
         let thread = std::thread::Builder::new().name("contexture-write".to_owned());
         let thread = thread.spawn(move || state.run(&receive))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Begins to write something, after everything that was begun before.
-    pub(super) fn begin(&self, job: Job) {
+    pub(super) fn begin(&self, job: StoreJob) {
         if let Some(jobs) = &self.jobs {
             // An error means that the thread has ended; whoever waits for the job learns it.
             let _ = jobs.send(job);
@@ -84,7 +85,7 @@ impl Writer {
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (send, receive) = std::sync::mpsc::sync_channel(1);
-        self.begin(Job::Work(Box::new(move |connection| {
+        self.begin(StoreJob::Work(Box::new(move |connection| {
             // Nobody receives it once the time is up.
             let _ = send.send(work(connection));
         })));
@@ -96,7 +97,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
@@ -106,7 +107,7 @@ impl Drop for Writer {
     }
 }
 
-struct State {
+struct WriterState {
     connection: Connection,
     path: PathBuf,
     most_bytes: u64,
@@ -126,21 +127,21 @@ struct SoFar {
 }
 
 /// What a job became.
-enum Outcome {
+enum JobResult {
     Saved(Arc<crate::conversation::stored::StoredMark>, InStore),
     Placed(Arc<RecordPlace>, i64),
     Nothing,
 }
 
-impl State {
-    fn run(&mut self, jobs: &Receiver<Job>) {
+impl WriterState {
+    fn run(&mut self, jobs: &Receiver<StoreJob>) {
         while let Ok(first) = jobs.recv() {
             let mut together = Vec::new();
             let mut next = Some(first);
             let mut alone = None;
             while let Some(job) = next.take() {
                 match job {
-                    Job::Work(work) => {
+                    StoreJob::Work(work) => {
                         alone = Some(work);
                         break;
                     }
@@ -161,7 +162,7 @@ impl State {
     }
 
     /// Writes jobs in one transaction, or each by itself if that fails.
-    fn write(&mut self, jobs: Vec<Job>) {
+    fn write(&mut self, jobs: Vec<StoreJob>) {
         match self.transact(&jobs) {
             Ok(outcomes) => tell(jobs, outcomes),
             // One of them may be at fault.
@@ -175,20 +176,20 @@ impl State {
                 for job in jobs {
                     let error = error.take().unwrap_or(StoreError::NotInTime);
                     match job {
-                        Job::Save(saving, writing) => {
+                        StoreJob::Save(saving, writing) => {
                             note_refusal(&saving, Some(&error));
                             writing.tell(Err(error));
                         }
-                        Job::Record(_, writing) => writing.tell(Err(error)),
-                        Job::Snapshot(..) | Job::Work(_) => {}
+                        StoreJob::Record(_, writing) => writing.tell(Err(error)),
+                        StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
                     }
                 }
             }
         }
     }
 
-    fn transact(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
-        let is_full = jobs.iter().any(|job| matches!(job, Job::Save(saving, _) if saving.is_synced));
+    fn transact(&mut self, jobs: &[StoreJob]) -> Result<Vec<Result<JobResult, StoreError>>, StoreError> {
+        let is_full = jobs.iter().any(|job| matches!(job, StoreJob::Save(saving, _) if saving.is_synced));
         if is_full != self.is_full {
             // What is not synced outlasts this program, and is synced with the next commit that is.
             self.connection.pragma_update(None, "synchronous", if is_full { "FULL" } else { "NORMAL" })?;
@@ -246,21 +247,21 @@ fn mover(connection: Connection) -> std::io::Result<SyncSender<()>> {
     Ok(send)
 }
 
-fn apply(transaction: &Transaction<'_>, job: &Job, so_far: &mut SoFar) -> Result<Outcome, StoreError> {
+fn apply(transaction: &Transaction<'_>, job: &StoreJob, so_far: &mut SoFar) -> Result<JobResult, StoreError> {
     match job {
-        Job::Save(saving, _) => {
+        StoreJob::Save(saving, _) => {
             let id = &saving.beginning.id;
             let expected = so_far.saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
             let after = tables::save(transaction, saving, expected)?;
             so_far.saved.insert(id.clone(), after);
-            Ok(Outcome::Saved(saving.mark.clone(), after))
+            Ok(JobResult::Saved(saving.mark.clone(), after))
         }
-        Job::Snapshot(id, messages, bytes) => {
+        StoreJob::Snapshot(id, messages, bytes) => {
             let sql = "INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)";
             transaction.prepare_cached(sql)?.execute(params![&**id, *messages as i64, bytes])?;
-            Ok(Outcome::Nothing)
+            Ok(JobResult::Nothing)
         }
-        Job::Record(record, _) => {
+        StoreJob::Record(record, _) => {
             let RecordJob { place, conversation, session, time_ms, text } = record;
             let time_ms = *time_ms as i64;
             let sum = sum(&[session.as_bytes(), &number(time_ms), text.as_bytes()]);
@@ -277,30 +278,30 @@ fn apply(transaction: &Transaction<'_>, job: &Job, so_far: &mut SoFar) -> Result
             ])?;
             let number = transaction.last_insert_rowid();
             so_far.placed.insert(place.id.clone(), number);
-            Ok(Outcome::Placed(place.clone(), number))
+            Ok(JobResult::Placed(place.clone(), number))
         }
-        Job::Work(_) => Ok(Outcome::Nothing),
+        StoreJob::Work(_) => Ok(JobResult::Nothing),
     }
 }
 
 /// Tells the outcomes of a transaction that was committed.
-fn tell(jobs: Vec<Job>, outcomes: Vec<Result<Outcome, StoreError>>) {
+fn tell(jobs: Vec<StoreJob>, outcomes: Vec<Result<JobResult, StoreError>>) {
     for (job, outcome) in jobs.into_iter().zip(outcomes) {
         let outcome = outcome.map(|outcome| match outcome {
-            Outcome::Saved(mark, after) => mark.set(after),
-            Outcome::Placed(place, number) => {
+            JobResult::Saved(mark, after) => mark.set(after),
+            JobResult::Placed(place, number) => {
                 // It keeps its first one.
                 let _ = place.number.set(number);
             }
-            Outcome::Nothing => {}
+            JobResult::Nothing => {}
         });
         match job {
-            Job::Save(saving, writing) => {
+            StoreJob::Save(saving, writing) => {
                 note_refusal(&saving, outcome.as_ref().err());
                 writing.tell(outcome);
             }
-            Job::Record(_, writing) => writing.tell(outcome),
-            Job::Snapshot(..) | Job::Work(_) => {}
+            StoreJob::Record(_, writing) => writing.tell(outcome),
+            StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
         }
     }
 }

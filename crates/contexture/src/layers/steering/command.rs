@@ -16,7 +16,7 @@ mod shape;
 
 pub(super) use self::shape::NamedProgram;
 use super::sources::SourceFiles;
-use crate::files::commands::table::{Arguments, Prefix, Trait};
+use crate::files::commands::table::{ArgumentUse, Prefix, Trait};
 use crate::files::shell::{Redirect, Script, Simple, Word, parse, parse_all};
 use contexture_text::pattern::name_matches;
 
@@ -216,35 +216,35 @@ impl Looking<'_> {
     fn inner(self, name: &str, words: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
         let arguments = &words[1..];
         match programs::known(name).takes {
-            Arguments::Text(_) if name == "gh" && arguments.first().is_some_and(|word| word.text == "alias") => {
+            ArgumentUse::Text(_) if name == "gh" && arguments.first().is_some_and(|word| word.text == "alias") => {
                 self.other(words, command, scope)
             }
-            Arguments::Text(options) => {
+            ArgumentUse::Text(options) => {
                 let lines = git::values(arguments, options);
                 greatest(lines.iter().map(|line| self.line_in(line).at_most_unclear()))
             }
-            Arguments::Callbacks if arguments.iter().any(programs::is_callback) => Likeness::Unclear,
-            Arguments::Callbacks => Likeness::No,
-            Arguments::Command(prefix) => self.prefixed(prefix, arguments, command, scope),
-            Arguments::Shell => self.shell(arguments, command, scope),
-            Arguments::Line => self.joined(arguments),
-            Arguments::Elsewhere => match arguments.first() {
+            ArgumentUse::Callbacks if arguments.iter().any(programs::is_callback) => Likeness::Unclear,
+            ArgumentUse::Callbacks => Likeness::No,
+            ArgumentUse::Command(prefix) => self.prefixed(prefix, arguments, command, scope),
+            ArgumentUse::Shell => self.shell(arguments, command, scope),
+            ArgumentUse::Line => self.joined(arguments),
+            ArgumentUse::Elsewhere => match arguments.first() {
                 Some(script) if name != "fc" => self.shell_script(script, scope),
                 _ => Likeness::Unclear,
             },
-            Arguments::Variables => greatest(arguments.iter().map(|word| self.assignment(word))),
-            Arguments::Aliases => greatest(arguments.iter().map(|word| self.alias(word))),
-            Arguments::Files => greatest(arguments.iter().map(|word| self.copied(word))),
-            Arguments::Between => self.found(arguments, command, scope),
-            Arguments::Fed(prefix) if name == "parallel" && programs::starts(prefix, arguments).is_empty() => {
+            ArgumentUse::Variables => greatest(arguments.iter().map(|word| self.assignment(word))),
+            ArgumentUse::Aliases => greatest(arguments.iter().map(|word| self.alias(word))),
+            ArgumentUse::Files => greatest(arguments.iter().map(|word| self.copied(word))),
+            ArgumentUse::Between => self.found(arguments, command, scope),
+            ArgumentUse::Fed(prefix) if name == "parallel" && programs::starts(prefix, arguments).is_empty() => {
                 Likeness::Unclear
             }
-            Arguments::Fed(prefix) => self.fed(prefix, arguments, command, scope),
-            Arguments::Code => self.interpreter(name, arguments, command, scope),
-            Arguments::Git => self.git(arguments, command, scope),
-            Arguments::Later => self.input(command, scope),
-            Arguments::Unknown if name == "ssh" => self.remote(words, command, scope),
-            Arguments::Unknown => self.other(words, command, scope),
+            ArgumentUse::Fed(prefix) => self.fed(prefix, arguments, command, scope),
+            ArgumentUse::Code => self.interpreter(name, arguments, command, scope),
+            ArgumentUse::Git => self.git(arguments, command, scope),
+            ArgumentUse::Later => self.input(command, scope),
+            ArgumentUse::Unknown if name == "ssh" => self.remote(words, command, scope),
+            ArgumentUse::Unknown => self.other(words, command, scope),
         }
     }
 

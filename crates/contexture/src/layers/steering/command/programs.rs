@@ -1,7 +1,7 @@
 //! Reads the arguments of programs as the table of programs says.
 
 use super::base_name;
-use crate::files::commands::table::{Arguments, Prefix, Program, row};
+use crate::files::commands::table::{ArgumentUse, Prefix, Program, row};
 use crate::files::shell::Word;
 
 /// What is known of a program.
@@ -11,7 +11,7 @@ pub(super) fn known(name: &str) -> &'static Program {
 
 /// Whether a program is a shell.
 pub(super) fn is_shell(name: &str) -> bool {
-    matches!(known(name).takes, Arguments::Shell)
+    matches!(known(name).takes, ArgumentUse::Shell)
 }
 
 /// Whether nothing runs.

@@ -10,7 +10,7 @@ use super::super::sources::SourceFile;
 use super::asked::{RecipeProgram, RecipeRequest};
 use super::recipes::Recipes;
 use super::{Likeness, LineScope, Looking, base_name, code, greatest, programs};
-use crate::files::commands::table::Arguments;
+use crate::files::commands::table::ArgumentUse;
 use crate::files::shell::{Simple, Word};
 
 /// Options with which a program only says something of itself.
@@ -40,7 +40,7 @@ impl Looking<'_> {
 
     /// A program that is named by its path.
     fn own_script(self, name: &str, program: &Word, scope: &LineScope) -> Likeness {
-        let is_known = !matches!(programs::known(name).takes, Arguments::Unknown) || self.wanted.may_be(name);
+        let is_known = !matches!(programs::known(name).takes, ArgumentUse::Unknown) || self.wanted.may_be(name);
         let here = || ["$PWD/", "${PWD}/"].iter().find_map(|start| program.text.strip_prefix(*start));
         let Some(path) = program.plain().or_else(here) else {
             // Below the user's own directory, where programs are in folders of that name.
