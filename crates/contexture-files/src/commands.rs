@@ -302,17 +302,8 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
     let count = words.len();
     let words = wrapped::of_package(wrapped::without_starter(&words));
     let words = words.as_slice();
-    // What only reads does so whoever starts it.
-    if words.len() < count && words.first().is_some_and(|program| row(program).reading().is_some()) {
-        let inner = Simple { words: command.words[count - words.len()..].to_vec(), ..command.clone() };
-        return of_words(&inner, directory).and(Effects::presumed());
-    }
-    // A container may have the files of the project.
-    if let Some(inner) = wrapped::contained(words) {
-        let words = command.words[count - inner.len()..].to_vec();
-        let inner = Simple { words, redirects: Vec::new(), ..command.clone() };
-        let looks = is_looking(&inner, directory) || leaves_files(&inner, directory);
-        return if looks { Effects::presumed() } else { Effects::all(command) };
+    if let Some(effects) = of_started(command, words, words.len() < count, directory) {
+        return effects;
     }
     if acts(words, ActionEffect::StaysApart)
         && !command.assigns.iter().any(|name| APART_VARIABLES.contains(&name.as_str()))
@@ -345,28 +336,45 @@ fn of_table(command: &Simple, program: &str, directory: &Directory) -> Effects {
         return Effects { doubts, ..Effects::presumed() };
     }
     match formatters::formatted(words) {
-        Some(formatted) => {
-            let formatted_by = |under: Option<String>, extensions: &[&str]| Observation::Formatted {
-                under,
-                extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
-                formatter: formatted.family.clone(),
-                is_local: formatted.is_local,
-                is_proven: true,
-                by: command_label(command),
-            };
-            let changes = match &formatted.reach {
-                formatters::FormatterReach::Kinds(extensions) => vec![formatted_by(None, extensions)],
-                formatters::FormatterReach::Named(names) => {
-                    let place = |name: &str| directory.place(name).or_else(|| directory.place_anywhere(name));
-                    names.iter().map(|(name, extensions)| formatted_by(place(name), extensions)).collect()
-                }
-            };
-            Effects { changes, ..Effects::presumed() }
-        }
+        Some(formatted) => of_formatter(&formatted, command, directory),
         // With other options it may do anything.
         None if reading.is_some() || formatters::writes(words) => Effects::all(command),
         None => unknown::effects(command, words, directory),
     }
+}
+
+/// What a command does by what it starts, if it is known by that: a program that only reads, or one in a container.
+fn of_started(command: &Simple, words: &[&str], is_started: bool, directory: &Directory) -> Option<Effects> {
+    let rest = |inner: &[&str]| command.words[command.words.len() - inner.len()..].to_vec();
+    // What only reads does so whoever starts it.
+    if is_started && words.first().is_some_and(|program| row(program).reading().is_some()) {
+        let inner = Simple { words: rest(words), ..command.clone() };
+        return Some(of_words(&inner, directory).and(Effects::presumed()));
+    }
+    // A container may have the files of the project.
+    let inner = Simple { words: rest(wrapped::contained(words)?), redirects: Vec::new(), ..command.clone() };
+    let looks = is_looking(&inner, directory) || leaves_files(&inner, directory);
+    Some(if looks { Effects::presumed() } else { Effects::all(command) })
+}
+
+/// What a formatter does.
+fn of_formatter(formatted: &formatters::Formatted<'_>, command: &Simple, directory: &Directory) -> Effects {
+    let formatted_by = |under: Option<String>, extensions: &[&str]| Observation::Formatted {
+        under,
+        extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
+        formatter: formatted.family.clone(),
+        is_local: formatted.is_local,
+        is_proven: true,
+        by: command_label(command),
+    };
+    let changes = match &formatted.reach {
+        formatters::FormatterReach::Kinds(extensions) => vec![formatted_by(None, extensions)],
+        formatters::FormatterReach::Named(names) => {
+            let place = |name: &str| directory.place(name).or_else(|| directory.place_anywhere(name));
+            names.iter().map(|(name, extensions)| formatted_by(place(name), extensions)).collect()
+        }
+    };
+    Effects { changes, ..Effects::presumed() }
 }
 
 /// What a command does that only makes the file that it names.
