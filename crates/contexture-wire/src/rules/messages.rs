@@ -20,9 +20,44 @@ struct CheckedAnthropicMessage<'a> {
     blocks: Vec<CheckedAnthropicBlock<'a>>,
 }
 
+/// The kinds of blocks that the checks tell apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnthropicBlockKind {
+    Text,
+    Thinking,
+    RedactedThinking,
+    ToolUse,
+    ToolResult,
+    /// A call of one of the provider's own tools.
+    ServerToolUse,
+    /// A call that the provider makes of a server that the client names.
+    McpToolUse,
+    /// The result of one of these.
+    ServerToolResult,
+    Other,
+}
+
+impl AnthropicBlockKind {
+    fn of(name: &str) -> Self {
+        match name {
+            "text" => Self::Text,
+            "thinking" => Self::Thinking,
+            "redacted_thinking" => Self::RedactedThinking,
+            "tool_use" => Self::ToolUse,
+            "tool_result" => Self::ToolResult,
+            "server_tool_use" => Self::ServerToolUse,
+            "mcp_tool_use" => Self::McpToolUse,
+            name if name.ends_with("_tool_result") => Self::ServerToolResult,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A block of a message.
 struct CheckedAnthropicBlock<'a> {
-    kind: Cow<'a, str>,
+    kind: AnthropicBlockKind,
+    /// What the provider calls its kind, which the table of rules names.
+    kind_name: Cow<'a, str>,
     fields: Fields<'a>,
     /// The text of a content that is no list.
     text: Option<&'a RawValue>,
@@ -30,17 +65,17 @@ struct CheckedAnthropicBlock<'a> {
 
 impl<'a> CheckedAnthropicBlock<'a> {
     fn is_result(&self) -> bool {
-        self.kind == "tool_result"
+        self.kind == AnthropicBlockKind::ToolResult
     }
 
     fn is_thinking(&self) -> bool {
-        self.kind == "thinking" || self.kind == "redacted_thinking"
+        matches!(self.kind, AnthropicBlockKind::Thinking | AnthropicBlockKind::RedactedThinking)
     }
 
     fn has_odd_id(&self) -> bool {
-        let id = match &*self.kind {
-            "tool_use" => self.fields.text("id"),
-            "tool_result" => self.fields.text("tool_use_id"),
+        let id = match self.kind {
+            AnthropicBlockKind::ToolUse => self.fields.text("id"),
+            AnthropicBlockKind::ToolResult => self.fields.text("tool_use_id"),
             _ => None,
         };
         let is_plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
@@ -48,7 +83,7 @@ impl<'a> CheckedAnthropicBlock<'a> {
     }
 
     fn text(&self) -> Option<&'a RawValue> {
-        self.text.or_else(|| self.fields.get("text").filter(|_| self.kind == "text"))
+        self.text.or_else(|| self.fields.get("text").filter(|_| self.kind == AnthropicBlockKind::Text))
     }
 
     fn mark(&self) -> Option<&'a RawValue> {
@@ -77,7 +112,7 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<V
         Check::EndOfText => end_broken(rule, &said),
         Check::OnlyIn(role, kinds) => {
             let is_wrong = |said: &CheckedAnthropicMessage<'_>| {
-                said.role != role && said.blocks.iter().any(|block| kinds.contains(&&*block.kind))
+                said.role != role && said.blocks.iter().any(|block| kinds.contains(&&*block.kind_name))
             };
             said.iter().position(is_wrong).and_then(|message| at(rule, message))
         }
@@ -102,7 +137,12 @@ fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
     };
     let blocks = if content.get().starts_with('"') {
         let is_empty = content.get() == "\"\"";
-        let text = CheckedAnthropicBlock { kind: "text".into(), fields: Fields::default(), text: Some(content) };
+        let text = CheckedAnthropicBlock {
+            kind: AnthropicBlockKind::Text,
+            kind_name: "text".into(),
+            fields: Fields::default(),
+            text: Some(content),
+        };
         if is_empty { Vec::new() } else { vec![text] }
     } else {
         let ContentBlocks::List(blocks) = ContentBlocks::of(content).ok()? else { return None };
@@ -113,7 +153,8 @@ fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
 
 fn block(raw: &RawValue) -> Option<CheckedAnthropicBlock<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
-    Some(CheckedAnthropicBlock { kind: fields.text("type")?, fields, text: None })
+    let kind_name = fields.text("type")?;
+    Some(CheckedAnthropicBlock { kind: AnthropicBlockKind::of(&kind_name), kind_name, fields, text: None })
 }
 
 /// Whether a JSON string has nothing but white space.
@@ -132,10 +173,12 @@ fn is_wrong(check: Check, said: &CheckedAnthropicMessage<'_>) -> bool {
     match check {
         Check::Text => said.blocks.iter().any(is_empty),
         Check::UnmarkedEmpty => said.blocks.iter().any(|block| is_empty(block) && is_marked(block)),
-        Check::Unmarked(kinds) => said.blocks.iter().any(|block| kinds.contains(&&*block.kind) && is_marked(block)),
-        Check::Signed => said.blocks.iter().any(|block| match &*block.kind {
-            "thinking" => block.fields.text("signature").is_none_or(|signature| signature.is_empty()),
-            "redacted_thinking" => block.fields.text("data").is_none_or(|data| data.is_empty()),
+        Check::Unmarked(kinds) => {
+            said.blocks.iter().any(|block| kinds.contains(&&*block.kind_name) && is_marked(block))
+        }
+        Check::Signed => said.blocks.iter().any(|block| match block.kind {
+            AnthropicBlockKind::Thinking => block.fields.text("signature").is_none_or(|signature| signature.is_empty()),
+            AnthropicBlockKind::RedactedThinking => block.fields.text("data").is_none_or(|data| data.is_empty()),
             _ => false,
         }),
         Check::PlainIds => said.blocks.iter().any(CheckedAnthropicBlock::has_odd_id),
@@ -157,7 +200,7 @@ fn after_broken(
         let before = message.checked_sub(1).map(|before| &said[before]);
         before.is_some_and(|before| {
             let is_server = |block: &CheckedAnthropicBlock<'_>| {
-                block.kind == "server_tool_use" || block.kind.ends_with("_tool_result")
+                matches!(block.kind, AnthropicBlockKind::ServerToolUse | AnthropicBlockKind::ServerToolResult)
             };
             known.contains(&&*before.role)
                 || (before.role == "assistant" && before.blocks.last().is_some_and(is_server))
@@ -188,7 +231,7 @@ fn joined<'s, 'a>(
     joined
 }
 
-fn ids<'b>(blocks: &[&CheckedAnthropicBlock<'b>], kind: &str, id: &str) -> Vec<Cow<'b, str>> {
+fn ids<'b>(blocks: &[&CheckedAnthropicBlock<'b>], kind: AnthropicBlockKind, id: &str) -> Vec<Cow<'b, str>> {
     blocks.iter().filter(|block| block.kind == kind).filter_map(|block| block.fields.text(id)).collect()
 }
 
@@ -197,7 +240,8 @@ fn pairs_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Op
     let mut asked: Vec<Cow<'_, str>> = Vec::new();
     let mut asked_at = 0;
     for (message, role, blocks) in &joined {
-        let results = if *role == "user" { ids(blocks, "tool_result", "tool_use_id") } else { Vec::new() };
+        let results =
+            if *role == "user" { ids(blocks, AnthropicBlockKind::ToolResult, "tool_use_id") } else { Vec::new() };
         match rule.check {
             Check::CallsAnswered if asked.iter().any(|id| !results.contains(id)) => return at(rule, asked_at),
             Check::OutputsAsked if results.iter().any(|id| !asked.contains(id)) => return at(rule, *message),
@@ -210,7 +254,7 @@ fn pairs_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Op
             }
             _ => {}
         }
-        (asked, asked_at) = (ids(blocks, "tool_use", "id"), *message);
+        (asked, asked_at) = (ids(blocks, AnthropicBlockKind::ToolUse, "id"), *message);
     }
     let is_open = rule.check == Check::CallsAnswered && !asked.is_empty();
     is_open.then_some(Broken { rule, at: Some(asked_at) })
@@ -243,14 +287,16 @@ fn server_results_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_
     for (message, _, blocks) in joined(said) {
         let mut asked = HashSet::new();
         for block in blocks {
-            match &*block.kind {
-                "server_tool_use" | "mcp_tool_use" => asked.extend(block.fields.text("id")),
-                kind => {
-                    let is_asked = block.fields.text("tool_use_id").is_none_or(|id| asked.contains(&id));
-                    if kind.ends_with("_tool_result") && !is_asked {
-                        return at(rule, message);
-                    }
+            match block.kind {
+                AnthropicBlockKind::ServerToolUse | AnthropicBlockKind::McpToolUse => {
+                    asked.extend(block.fields.text("id"));
                 }
+                AnthropicBlockKind::ServerToolResult
+                    if block.fields.text("tool_use_id").is_some_and(|id| !asked.contains(&id)) =>
+                {
+                    return at(rule, message);
+                }
+                _ => {}
             }
         }
     }
@@ -261,7 +307,7 @@ fn ids_broken(rule: &'static Rule, said: &[CheckedAnthropicMessage<'_>]) -> Opti
     let mut seen = HashSet::new();
     for (message, said) in said.iter().enumerate() {
         let blocks: Vec<&CheckedAnthropicBlock<'_>> = said.blocks.iter().collect();
-        if ids(&blocks, "tool_use", "id").into_iter().any(|id| !seen.insert(id)) {
+        if ids(&blocks, AnthropicBlockKind::ToolUse, "id").into_iter().any(|id| !seen.insert(id)) {
             return at(rule, message);
         }
     }

@@ -12,12 +12,36 @@ use crate::fields::Fields;
 use crate::format::Format;
 use crate::request::Request;
 
-/// The end of the kinds of items that are outputs of a call.
-const OUTPUT: &str = "_call_output";
+/// The kinds of items that the checks tell apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ResponsesItemKind {
+    Message,
+    Reasoning,
+    /// A call whose output comes from the client.
+    ClientCall,
+    /// A call that the provider answers itself.
+    ProviderCall,
+    CallOutput,
+    Compaction,
+    Reference,
+    Other,
+}
 
-/// Kinds of calls whose outputs come from the client, not from the provider.
-const CALLS: &[&str] =
-    &["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call"];
+impl ResponsesItemKind {
+    fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "item_reference" => Self::Reference,
+            "function_call" | "custom_tool_call" | "local_shell_call" | "shell_call" | "apply_patch_call"
+            | "computer_call" => Self::ClientCall,
+            name if name.ends_with("_call") => Self::ProviderCall,
+            name if name.ends_with("_call_output") => Self::CallOutput,
+            name if name.starts_with("compaction") => Self::Compaction,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// How the ids of items begin, by their kinds.
 const BEGINNINGS: &[(&str, &str)] =
@@ -25,7 +49,9 @@ const BEGINNINGS: &[(&str, &str)] =
 
 /// An item as the checks see it.
 struct CheckedResponsesItem<'a> {
-    kind: Cow<'a, str>,
+    kind: ResponsesItemKind,
+    /// What the provider calls its kind.
+    kind_name: Cow<'a, str>,
     /// The role, for a message.
     role: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
@@ -47,7 +73,8 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
             given.iter().position(|given| has_odd_id(given, most)).and_then(|place| at(rule, place))
         }
         Check::ReasoningFollowed => {
-            let is_wrong = |place: usize| given[place].kind == "reasoning" && !leads_to(&given[place + 1..]);
+            let is_wrong =
+                |place: usize| given[place].kind == ResponsesItemKind::Reasoning && !leads_to(&given[place + 1..]);
             (0..given.len()).find(|place| is_wrong(*place)).and_then(|place| at(rule, place))
         }
         Check::PartsOfRole => given.iter().position(has_wrong_part).and_then(|place| at(rule, place)),
@@ -59,29 +86,37 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
 fn given(raw: &RawValue) -> Option<CheckedResponsesItem<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let role = fields.text("role");
-    let kind = fields.text("type").or_else(|| role.as_ref().map(|_| "message".into()))?;
+    let kind_name = fields.text("type").or_else(|| role.as_ref().map(|_| "message".into()))?;
+    let kind = ResponsesItemKind::of(&kind_name);
     let (id, call, content) = (fields.text("id"), fields.text("call_id"), fields.get("content"));
-    Some(CheckedResponsesItem { role: role.filter(|_| kind == "message"), kind, id, call, content })
+    let role = role.filter(|_| kind == ResponsesItemKind::Message);
+    Some(CheckedResponsesItem { kind, kind_name, role, id, call, content })
 }
 
 impl CheckedResponsesItem<'_> {
     fn is_of_model(&self) -> bool {
-        self.role.as_deref() == Some("assistant") || self.kind.ends_with("_call")
+        let is_call = matches!(self.kind, ResponsesItemKind::ClientCall | ResponsesItemKind::ProviderCall);
+        is_call || self.role.as_deref() == Some("assistant")
+    }
+
+    fn is_output(&self) -> bool {
+        self.kind == ResponsesItemKind::CallOutput
     }
 }
 
 /// Whether reasoning is followed by something that the model did: a text, a call, or more reasoning with it.
 fn leads_to(rest: &[CheckedResponsesItem<'_>]) -> bool {
-    let next = rest.iter().find(|given| given.kind != "reasoning");
+    let next = rest.iter().find(|given| given.kind != ResponsesItemKind::Reasoning);
     // What compacts the conversation takes everything before it.
-    next.is_some_and(|next| next.is_of_model() || next.kind.starts_with("compaction"))
+    next.is_some_and(|next| next.is_of_model() || next.kind == ResponsesItemKind::Compaction)
 }
 
 fn calls_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let answered: HashSet<&str> =
-        given.iter().filter(|given| given.kind.ends_with(OUTPUT)).filter_map(|given| given.call.as_deref()).collect();
+        given.iter().filter(|given| given.is_output()).filter_map(|given| given.call.as_deref()).collect();
     let is_open = |given: &CheckedResponsesItem<'_>| {
-        CALLS.contains(&&*given.kind) && given.call.as_deref().is_some_and(|call| !answered.contains(call))
+        given.kind == ResponsesItemKind::ClientCall
+            && given.call.as_deref().is_some_and(|call| !answered.contains(call))
     };
     given.iter().position(is_open).and_then(|place| at(rule, place))
 }
@@ -90,7 +125,7 @@ fn outputs_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Op
     let mut asked: HashSet<&str> = HashSet::new();
     for (place, given) in given.iter().enumerate() {
         let Some(call) = given.call.as_deref() else { continue };
-        if given.kind.ends_with(OUTPUT) {
+        if given.is_output() {
             if !asked.contains(call) {
                 return at(rule, place);
             }
@@ -104,7 +139,7 @@ fn outputs_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Op
 fn ids_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let mut seen = HashSet::new();
     let is_again = |given: &CheckedResponsesItem<'_>| {
-        let id = given.id.as_deref().filter(|_| given.kind != "item_reference").map(str::to_owned);
+        let id = given.id.as_deref().filter(|_| given.kind != ResponsesItemKind::Reference).map(str::to_owned);
         id.is_some_and(|id| !seen.insert(id))
     };
     given.iter().position(is_again).and_then(|place| at(rule, place))
@@ -112,7 +147,7 @@ fn ids_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option
 
 fn has_odd_id(given: &CheckedResponsesItem<'_>, most: usize) -> bool {
     let is_long = |id: &Option<Cow<'_, str>>| id.as_deref().is_some_and(|id| id.chars().count() > most);
-    let beginning = BEGINNINGS.iter().find(|(kind, _)| *kind == given.kind).map(|(_, beginning)| *beginning);
+    let beginning = BEGINNINGS.iter().find(|(kind, _)| *kind == given.kind_name).map(|(_, beginning)| *beginning);
     let is_other = given.id.as_deref().zip(beginning).is_some_and(|(id, beginning)| !id.starts_with(beginning));
     is_other || is_long(&given.id) || is_long(&given.call)
 }

@@ -9,18 +9,8 @@ use super::{
     ArgumentUse, Changes, Filter, Output, Program, Runs, Sets, Wrapper, apart, apart_unless, makes, presumed, program,
 };
 
-/// Options with which `tar` runs another program, or makes files while it lists some.
-const TAR_RUNS: &[&str] =
-    &["-I", "-F", "-g", "--to", "--use", "--info", "--new", "--checkpoint", "--rsh", "--rmt", "--index", "--listed"];
-
-/// Options with which `wget` writes a file besides what it prints, or runs a program.
-const WGET_WRITES: &[&str] = &[
-    "-a", "-e", "-o", "-r", "-m", "-p", "--a", "--config", "--e", "--hsts", "--m", "--o", "--p", "--r", "--s", "--use",
-    "--warc",
-];
-
-/// Options with which `tar` does more than to put files together.
-const TAR_TAKES: &[&str] = &[
+/// Options with which `tar` runs another program, or makes or removes files besides those that it is told to.
+const TAR_RUNS: &[&str] = &[
     "-I",
     "-F",
     "-g",
@@ -34,6 +24,12 @@ const TAR_TAKES: &[&str] = &[
     "--index",
     "--listed",
     "--remove",
+];
+
+/// Options with which `wget` writes a file besides what it prints, or runs a program.
+const WGET_WRITES: &[&str] = &[
+    "-a", "-e", "-o", "-r", "-m", "-p", "--a", "--config", "--e", "--hsts", "--m", "--o", "--p", "--r", "--s", "--use",
+    "--warc",
 ];
 
 /// By name.
@@ -304,18 +300,18 @@ pub(super) static ROWS: &[Program] = &[
     program("tac").text(&[]).reads().is(&[NamesItself, ShowsOperands]),
     program("tail").text(&[]).reads().prints(Output::Ends).filters(Filter::Ends).is(&[NamesItself, ShowsOperands]),
     program("tar").runs(Runs::Anything).actions(&[
-        makes("-c -f", TAR_TAKES),
-        makes("-caf", TAR_TAKES),
-        makes("-cf", TAR_TAKES),
-        makes("-cjf", TAR_TAKES),
-        makes("-czf", TAR_TAKES),
-        makes("-czvf", TAR_TAKES),
-        makes("caf", TAR_TAKES),
-        makes("cf", TAR_TAKES),
-        makes("cjf", TAR_TAKES),
-        makes("cvf", TAR_TAKES),
-        makes("czf", TAR_TAKES),
-        makes("czvf", TAR_TAKES),
+        makes("-c -f", TAR_RUNS),
+        makes("-caf", TAR_RUNS),
+        makes("-cf", TAR_RUNS),
+        makes("-cjf", TAR_RUNS),
+        makes("-czf", TAR_RUNS),
+        makes("-czvf", TAR_RUNS),
+        makes("caf", TAR_RUNS),
+        makes("cf", TAR_RUNS),
+        makes("cjf", TAR_RUNS),
+        makes("cvf", TAR_RUNS),
+        makes("czf", TAR_RUNS),
+        makes("czvf", TAR_RUNS),
         apart_unless("tf", TAR_RUNS),
         apart_unless("tvf", TAR_RUNS),
         apart_unless("tzf", TAR_RUNS),
