@@ -5,18 +5,18 @@
 //! [`SettingSources`]; what comes out is the same for the same texts.
 //!
 //! ```
-//! use contexture_cli::settings::{Command, ConfigFile, Sources, keys, resolve};
+//! use contexture_cli::settings::{Command, ConfigFile, SettingSources, keys, resolve};
 //!
 //! let project = ConfigFile::new("contexture.toml", "budget = 16000\n");
 //! let variables = vec![("CONTEXTURE_COUNTER".to_owned(), "o200k".to_owned())];
-//! let resolved = resolve(&Sources { project: Some(project), variables, ..Sources::default() })?;
+//! let resolved = resolve(&SettingSources { project: Some(project), variables, ..SettingSources::default() })?;
 //! let config = resolved.for_command(Command::Replay);
 //! assert_eq!(config.get(&keys::BUDGET), 16_000);
 //! assert_eq!(config.get(&keys::COUNTER), keys::Counter::O200k);
-//! assert_eq!(config.get(&keys::PROVIDER), keys::Provider::Anthropic);
+//! assert_eq!(config.get(&keys::PROVIDER), keys::PriceProvider::Anthropic);
 //!
 //! let project = ConfigFile::new("contexture.toml", "buget = 16000\n");
-//! let error = resolve(&Sources { project: Some(project), ..Sources::default() }).unwrap_err();
+//! let error = resolve(&SettingSources { project: Some(project), ..SettingSources::default() }).unwrap_err();
 //! assert_eq!(error.to_string(), "`contexture.toml`, line 1: unknown key `buget`");
 //! assert_eq!(error.hint(), "did you mean `budget`?");
 //! # Ok::<(), contexture_cli::settings::ConfigError>(())

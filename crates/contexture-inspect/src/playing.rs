@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use contexture::item::{Item, Role};
 use contexture::transcript::Record;
+use contexture::wire::as_reminder;
 use contexture_gateway::simulate::played::{Played, PlayedRequest};
 use contexture_gateway::write::StoreError;
 use serde_json::json;
@@ -114,11 +115,16 @@ impl PlayingRecording<'_> {
     }
 }
 
-/// The texts of a recording that no person said: skills, reminders, files that were attached.
+/// The texts of a recording that no person said, as they are sent: skills, reminders, files that were attached.
 fn texts_of_the_harness(records: &[Record]) -> HashSet<String> {
     let messages = records.iter().flat_map(Record::items).filter_map(Item::as_message);
     let own = messages.filter(|message| matches!(message.role, Role::System | Role::Developer));
-    own.map(|message| message.text().trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    // What the system said inside a conversation is sent as a reminder.
+    let sent = own.map(|message| match message.role {
+        Role::System => as_reminder(&message.meta.origin, &message.text()),
+        _ => message.text(),
+    });
+    sent.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
 /// The block of an item that is not sent as it came.

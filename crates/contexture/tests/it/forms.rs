@@ -35,8 +35,8 @@ fn plain(steps: &[Step]) -> Vec<Item> {
     let item = |(at, step): (usize, &Step)| match step {
         Call(tool, arguments, output) => {
             let id = format!("c{at}");
-            let call = FunctionCall::new(&*id, *tool, arguments.to_string());
-            vec![call.into(), FunctionCallOutput::new(&*id, *output, Outcome::Unknown).into()]
+            let call = FunctionCall::new(&id, tool, arguments.to_string());
+            vec![call.into(), FunctionCallOutput::new(&id, *output, Outcome::Unknown).into()]
         }
         Say(text) => vec![Item::user(*text)],
     };
