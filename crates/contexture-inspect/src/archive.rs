@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use contexture::files::dialect::Dialects;
 use contexture::tokens::{Estimate, TokenCounter};
@@ -31,7 +32,7 @@ use contexture_gateway::account::models::Models;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
 use contexture_gateway::write::content::FileContent;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::timeline::Timeline;
 pub use blocks::PREVIEW_CHARS;
@@ -115,6 +116,25 @@ pub struct Ticket {
     pub n: u64,
 }
 
+/// How long to wait for others who change the same file.
+const LOCK_TIME: Duration = Duration::from_secs(5);
+
+/// How long to wait before the log is asked for again.
+const LOG_PAUSE: Duration = Duration::from_millis(10);
+
+/// Lets readers and a writer go on beside each other. SQLite does not wait by itself while others ask for the same.
+fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < LOCK_TIME => {
+                std::thread::sleep(LOG_PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
 impl Archive {
     /// Creates an archive that is deleted when it is closed. It is kept on disk as far as it does not fit into memory.
     ///
@@ -142,8 +162,8 @@ impl Archive {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         options.open(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         let connection = Connection::open(path)?;
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.busy_timeout(LOCK_TIME)?;
+        use_write_ahead_log(&connection)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "secure_delete", "ON")?;
         Self::of(connection)
