@@ -78,7 +78,7 @@ fn stored() -> Value {
         "growth_of_pieces": {"text_text": 1.0, "text_opaque": 0.0, "opaque_opaque": 0.0, "text_counted": 2.0,
             "opaque_counted": 0.0, "counted_counted": 3.0},
         "last_pieces": [41, 31], "last_bytes": 3_600, "last_sent_bytes": 2_800, "last_opaque": [7, 5],
-        "last_plain": 11, "missed": 3, "owed": 0.75, "unfolded": 880, "last_ms": 1_700_000_000_000_u64,
+        "last_plain": 11, "missed": 3, "owed": 0.75, "unfolded": 880, "billed_since": 1_000.5, "was_owed": true, "last_ms": 1_700_000_000_000_u64,
         "ratio": 1.07, "apart": 2, "last_held": 689, "found": 0.995, "holds_untold": true,
         "spent": serde_json::to_value(Spent::default()).unwrap(),
     })
