@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::Response;
 use clap::Parser;
 use contexture::files::dialect::Dialects;
-use contexture::fold::Policy;
+use contexture::fold::{Policy, Prices};
 use contexture::transcript::{Report, Transcript};
 use contexture::wire::Format;
 use contexture_bench::twin::{Twin, WindowLikeness, own_count, text_tokens};
@@ -31,6 +31,9 @@ use serde_json::json;
 
 /// How far unforced folds may exceed the bill of pass-through, as a share of it.
 const MOST_EXCESS: f64 = 0.10;
+
+/// How far what `contexture replay` says may be from the bill, as a share of it, to agree with it.
+const NEAR: f64 = 0.02;
 
 /// The time that the gateway has for a request: long, so that decisions do not depend on the load of the machine.
 const MUCH_TIME: Duration = Duration::from_secs(60);
@@ -144,7 +147,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let (mut outcome, times) = runtime.block_on(play(format, &recorded, arguments));
         if arguments.texts {
-            outcome.replayed = replayed(&source, &report, transcript, arguments.budget)?;
+            outcome.replayed = replayed(&source, &report, transcript, &play_settings(format, arguments.budget))?;
             let (billed, [replayed, _]) = (outcome.billed, outcome.replayed);
             println!("{source}: billed {billed:.0}, replay says {replayed:.0}, {:.3} of it", replayed / billed);
         }
@@ -223,15 +226,20 @@ fn cache(arguments: &Arguments) -> Cache {
     if arguments.texts { cache.counting(text_tokens) } else { cache }
 }
 
+/// How `contexture replay` plays for the provider of a format: the other ones bill no writes to their cache.
+fn play_settings(format: Format, budget: u64) -> PlaySettings {
+    let prices = if format == Format::Messages { Prices::ANTHROPIC } else { Prices::OPENAI };
+    PlaySettings::estimated(Policy { prices, ..Policy::new(budget) }, Dialects::builtin())
+}
+
 /// What `contexture replay` says is billed, and what pass-through would be.
 fn replayed(
     source: &RecordingSource,
     report: &Report,
     transcript: Transcript,
-    budget: u64,
+    settings: &PlaySettings,
 ) -> Result<[f64; 2], Failure> {
-    let settings = PlaySettings::estimated(Policy::new(budget), Dialects::builtin());
-    let summary = ReplaySummary::new(source.to_string(), report, transcript, &settings);
+    let summary = ReplaySummary::new(source.to_string(), report, transcript, settings);
     let summary = serde_json::to_value(&summary)?;
     Ok(["billed", "passed_through"].map(|name| summary["provider_bill"][name].as_f64().unwrap_or_default()))
 }
@@ -292,6 +300,8 @@ fn print(all: &[RecordingResult], own: &mut [u64]) {
             billed / sum(|outcome| outcome.billed),
             passed_through / sum(|outcome| outcome.passed_through)
         );
+        let is_near = |outcome: &&RecordingResult| (outcome.replayed[0] / outcome.billed - 1.0).abs() <= NEAR;
+        println!("within {:.0} % of the bill         {} recordings", NEAR * 100.0, all.iter().filter(is_near).count());
     }
     println!(
         "folded                         {} recordings, {} folds",
