@@ -38,8 +38,9 @@ function call(body, command) {
   const input = {};
   const schema = tool.input_schema ?? tool.parameters;
   for (const name of schema.required ?? []) {
-    const type = [takes(tool)[name]?.type].flat()[0];
-    input[name] = takes(tool)[name]?.enum?.[0] ?? { boolean: false, number: 60, integer: 60, array: [], object: {} }[type] ?? "look";
+    const takenAs = takes(tool)[name]?.anyOf?.[0] ?? takes(tool)[name];
+    const type = [takenAs?.type].flat()[0];
+    input[name] = takenAs?.enum?.[0] ?? { boolean: false, number: 60, integer: 60, array: [], object: {} }[type] ?? "look";
   }
   const name = "command" in takes(tool) ? "command" : "cmd";
   input[name] = takes(tool)[name]?.type === "array" ? ["bash", "-lc", command] : command;
