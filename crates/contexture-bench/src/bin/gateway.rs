@@ -228,8 +228,9 @@ fn cache(arguments: &Arguments) -> Cache {
 
 /// How `contexture replay` plays for the provider of a format: the other ones bill no writes to their cache.
 fn play_settings(format: Format, budget: u64) -> PlaySettings {
-    let prices = if format == Format::Messages { Prices::ANTHROPIC } else { Prices::OPENAI };
-    PlaySettings::estimated(Policy { prices, ..Policy::new(budget) }, Dialects::builtin())
+    let mut policy = Policy::new(budget);
+    policy.prices = if format == Format::Messages { Prices::ANTHROPIC } else { Prices::OPENAI };
+    PlaySettings::estimated(policy, Dialects::builtin())
 }
 
 /// What `contexture replay` says is billed, and what pass-through would be.
