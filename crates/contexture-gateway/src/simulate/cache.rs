@@ -130,20 +130,23 @@ impl Cache {
 
 fn blocks_of(format: Format, body: &Value) -> Vec<Value> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let texts = |value: &Value| match value {
+        Value::String(text) => vec![json!({"type": "text", "text": text})],
+        value => list(value),
+    };
     let mut blocks = list(&body["tools"]);
     match format {
         Format::Messages => {
-            blocks.extend(list(&body["system"]));
+            blocks.extend(texts(&body["system"]));
             for message in list(&body["messages"]) {
-                let content = match &message["content"] {
-                    Value::String(text) => vec![json!({"type": "text", "text": text})],
-                    content => list(content),
-                };
-                blocks.extend(content.into_iter().map(|block| said_by(block, &message["role"])));
+                blocks.extend(texts(&message["content"]).into_iter().map(|block| said_by(block, &message["role"])));
             }
         }
         Format::Chat => blocks.extend(list(&body["messages"]).into_iter().map(parsed)),
-        Format::Responses => blocks.extend(list(&body["input"]).into_iter().map(parsed)),
+        Format::Responses => {
+            blocks.extend(texts(&body["instructions"]));
+            blocks.extend(texts(&body["input"]).into_iter().map(parsed));
+        }
         Format::Gemini => {
             blocks.insert(0, body["systemInstruction"].clone());
             for content in list(&body["contents"]) {
