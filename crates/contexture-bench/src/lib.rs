@@ -2,7 +2,7 @@
 //!
 //! Each file in `benches/` is a separate program: it makes its input with [`synthetic`], runs closures through
 //! [`measure`], and prints the results with [`print_table`]. Run one with `cargo bench -p contexture-bench --bench
-//! tokens`. The program `fit` is documented in [`fit`], and `contexture-bench judge` in [`judge`].
+//! tokens`. What `contexture-bench fit` does is documented in [`fit`], and `contexture-bench judge` in [`judge`].
 
 pub mod store;
 pub mod synthetic;

@@ -1,4 +1,4 @@
-//! How well past conversations are found again, for the program `recall`.
+//! How well past conversations are found again, for `contexture-bench recall`.
 //!
 //! Three measures: facts planted in long made conversations and asked for in other words ([`planted`]), conversations of
 //! two people that were written for this, with questions whose evidence is marked ([`written`]), and files that later

@@ -89,7 +89,7 @@ fn report(directory: &Path) -> FitReport {
 }
 
 fn program(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fit")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_contexture-bench")).arg("fit").args(arguments).output().unwrap()
 }
 
 #[test]

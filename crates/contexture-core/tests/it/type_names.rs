@@ -14,8 +14,7 @@ const MOST_PERCENT: usize = 3;
 const MOST_MEANINGS: usize = 3;
 
 /// Names that mean two things for a reason.
-const PRESCRIBED: [(&str, &str); 3] = [
-    ("Arguments", "the command line of each program"),
+const PRESCRIBED: [(&str, &str); 2] = [
     ("Chat", "one thing, for the systems that have it and for those that do not"),
     ("LocalFs", "one thing, for the systems that have it and for those that do not"),
 ];

@@ -2,18 +2,16 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser;
+use clap::Args;
 use contexture_bench::fit::{DEFAULT_BUDGET, FitOptions, run};
 use contexture_cli::failure::Failure;
 
-/// Fits the weights that choose what a fold shows, and judges them on recordings that they were not fitted to.
+/// Fit the weights that choose what a fold shows.
 ///
-/// Prints the weights, and how much of what edits needed later is captured when the best chunks fill 20 to 80 kB.
-#[derive(Parser)]
-#[command(name = "fit")]
-struct Arguments {
+/// They are judged on recordings that they were not fitted to. Prints the weights, and how much of what edits needed later is captured when the best chunks fill 20 to 80 kB.
+#[derive(Args)]
+pub struct FitCommand {
     /// Directories with recordings, or recordings. A project is what a file's name has before `__`, or else the
     /// directory in which the agent worked.
     #[arg(value_name = "DIR", required = true)]
@@ -29,15 +27,8 @@ struct Arguments {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    match Arguments::try_parse() {
-        Ok(arguments) => print(arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS),
-        Err(error) => Failure::from(error).hint("`fit --help` says what can be asked for").report(),
-    }
-}
-
-fn print(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { paths, budget, without, json } = arguments;
+pub fn print(arguments: FitCommand) -> Result<(), Failure> {
+    let FitCommand { paths, budget, without, json } = arguments;
     let report = run(&FitOptions { paths, budget, without })?;
     let text = if json { format!("{:#}\n", report.json()) } else { report.text() };
     Ok(io::stdout().write_all(text.as_bytes())?)

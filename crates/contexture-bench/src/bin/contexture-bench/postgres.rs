@@ -1,17 +1,18 @@
 //! Measures the store in PostgreSQL: commits, round trips, turns of several workers, and many threads.
 //!
-//! `cargo run --release -p contexture-bench --bin postgres -- postgres://user:password@host/database` in an empty
-//! database, which it fills. One measure alone: `… -- URL commits|turns|threads|open [COUNT]`; `open` is about the threads
-//! that `threads` made.
+//! `cargo run --release -p contexture-bench -- postgres postgres://user:password@host/database` in an empty database,
+//! which it fills.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use clap::{Args, ValueEnum};
 use contexture::prelude::*;
 use contexture::store::{Batch, Change, PostgresStore, StorageAdapter};
 use contexture_bench::store::turn_batch;
+use contexture_cli::failure::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -35,54 +36,60 @@ impl Model for Echo {
     }
 }
 
+/// Measure the store in PostgreSQL.
+#[derive(Args)]
+pub struct PostgresCommand {
+    /// An empty database, which is filled: postgres://user:password@host/database
+    #[arg(value_name = "URL")]
+    url: String,
+    /// What is measured
+    #[arg(value_enum, default_value_t = PostgresBenchmark::All)]
+    measure: PostgresBenchmark,
+    /// How many threads are made, or were made before
+    #[arg(default_value_t = 100_000)]
+    count: usize,
+}
+
 /// What is measured.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PostgresBenchmark {
-    /// All but `Open`, which is measured by itself, since memory that was used before is used again.
+    /// All but what `open` measures, since memory that was used before is used again
     All,
+    /// The commit of a step beside the server's own, and round trips
     Commits,
+    /// Turns of one worker, and of eight
     Turns,
+    /// Many threads: their size, and how long they take to write
     Threads,
+    /// A turn on each of some of the threads that `threads` made
     Open,
 }
 
-impl PostgresBenchmark {
-    fn named(name: &str) -> BenchResult<Self> {
-        Ok(match name {
-            "all" => Self::All,
-            "commits" => Self::Commits,
-            "turns" => Self::Turns,
-            "threads" => Self::Threads,
-            "open" => Self::Open,
-            other => return Err(format!("`{other}` is none of commits, turns, threads and open").into()),
-        })
-    }
+pub fn run(arguments: &PostgresCommand) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(measure(arguments)).map_err(|error| Failure::work(error.to_string()))
 }
 
-fn main() -> BenchResult<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let url = words.first().ok_or("name a database: postgres://user:password@host/database")?;
-    let measure = words.get(1).map_or(Ok(PostgresBenchmark::All), |name| PostgresBenchmark::named(name))?;
-    let count = words.get(2).map(|count| count.parse()).transpose()?.unwrap_or(100_000);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
-        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Commits) {
-            commits(url).await?;
-            round_trips(url).await?;
+async fn measure(PostgresCommand { url, measure, count }: &PostgresCommand) -> BenchResult<()> {
+    let has = |one: PostgresBenchmark| {
+        *measure == one || (*measure == PostgresBenchmark::All && one != PostgresBenchmark::Open)
+    };
+    if has(PostgresBenchmark::Commits) {
+        commits(url).await?;
+        round_trips(url).await?;
+    }
+    if has(PostgresBenchmark::Turns) {
+        for workers in [1, 8] {
+            turns(url, workers).await?;
         }
-        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Turns) {
-            for workers in [1, 8] {
-                turns(url, workers).await?;
-            }
-        }
-        if matches!(measure, PostgresBenchmark::All | PostgresBenchmark::Threads) {
-            threads(url, count).await?;
-        }
-        if measure == PostgresBenchmark::Open {
-            open(url, count).await?;
-        }
-        Ok(())
-    })
+    }
+    if has(PostgresBenchmark::Threads) {
+        threads(url, *count).await?;
+    }
+    if has(PostgresBenchmark::Open) {
+        open(url, *count).await?;
+    }
+    Ok(())
 }
 
 /// A plain connection.

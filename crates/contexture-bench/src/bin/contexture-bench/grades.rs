@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::Args;
 use contexture::files::model::{FileModel, Grade};
 use contexture::files::observation::Observation;
 use contexture::files::observer::Observer;
@@ -20,12 +19,11 @@ use contexture_cli::failure::Failure;
 use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::work::in_parallel;
 
-/// Counts the lines of files that folds show, by grade and by what lowered it.
+/// Count the lines of files that folds show, by grade.
 ///
-/// Every line that a later read of the same file shows is compared with what was known of it just before.
-#[derive(Parser)]
-#[command(name = "grades")]
-struct Arguments {
+/// The causes are what lowered a grade. Every line that a later read of the same file shows is compared with what was known of it just before.
+#[derive(Args)]
+pub struct GradesCommand {
     /// Directories with recordings, or recordings.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
@@ -46,14 +44,7 @@ struct Arguments {
     doubts: bool,
 }
 
-fn main() -> ExitCode {
-    match Arguments::try_parse() {
-        Ok(arguments) => print(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS),
-        Err(error) => Failure::from(error).hint("`grades --help` says what can be asked for").report(),
-    }
-}
-
-fn print(arguments: &Arguments) -> Result<(), Failure> {
+pub fn print(arguments: &GradesCommand) -> Result<(), Failure> {
     let sources = source::find(&arguments.paths)?;
     let counted = in_parallel(&sources, |source| play(source, arguments.budget));
     let mut sum = GradeCounts::default();
@@ -119,7 +110,7 @@ impl GradeCounts {
         }
     }
 
-    fn text(&self, arguments: &Arguments) -> String {
+    fn text(&self, arguments: &GradesCommand) -> String {
         let all: usize = self.shown.values().sum();
         let share = |lines: usize| 100.0 * lines as f64 / all.max(1) as f64;
         let mut text = format!("{} folds, {all} lines shown\n", self.folds);

@@ -1,33 +1,19 @@
-//! The public benchmark: compares policies on anyone's recordings.
+//! The command that compares policies on anyone's recordings.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::Args;
 use contexture_bench::judge::{JudgeOptions, run};
 use contexture_cli::failure::Failure;
 use contexture_terminal::screen::Screen;
 
-/// Measures what context policies keep and cost, on recordings of your own.
-#[derive(Parser)]
-#[command(name = "contexture-bench")]
-struct Arguments {
-    #[command(subcommand)]
-    command: BenchCommand,
-}
-
-#[derive(Subcommand)]
-enum BenchCommand {
-    Judge(JudgeCommand),
-}
-
-/// Compare policies on recordings, those of other tools too, with 95 % intervals; no model is called.
+/// Compare policies on recordings, those of other tools too.
 ///
-/// docs/benchmark.md explains the columns and what they cannot see.
+/// The figures have 95 % intervals, and no model is called: docs/benchmark.md explains the columns and what they cannot see.
 #[derive(Args)]
-struct JudgeCommand {
+pub struct JudgeCommand {
     /// Directories with recordings, or recordings.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
@@ -57,16 +43,7 @@ struct JudgeCommand {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    match Arguments::try_parse() {
-        Ok(Arguments { command: BenchCommand::Judge(judge) }) => {
-            print(judge).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
-        }
-        Err(error) => Failure::from(error).hint("`contexture-bench judge --help` says what can be asked for").report(),
-    }
-}
-
-fn print(judge: JudgeCommand) -> Result<(), Failure> {
+pub fn print(judge: JudgeCommand) -> Result<(), Failure> {
     let JudgeCommand { paths, budget, tools, only, sample, seed, limit, markdown, json } = judge;
     let sample = sample.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let report = run(&JudgeOptions { paths, budget, tools, only, sample, seed, limit: Duration::from_secs(limit) })?;

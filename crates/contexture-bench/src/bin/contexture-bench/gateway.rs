@@ -1,4 +1,4 @@
-//! Sends recorded sessions through the gateway: `cargo run --release -p contexture-bench --bin gateway -- DIR`.
+//! Sends recorded sessions through the gateway: `cargo run --release -p contexture-bench -- gateway DIR`.
 //!
 //! Every recording is sent request by request over real connections to a gateway, and from there to a provider that
 //! simulates its prefix cache exactly. Each request is checked against the provider's rules, and the bill is compared
@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
-use clap::Parser;
+use clap::Args;
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
 use contexture::transcript::{Report, Transcript};
@@ -38,9 +38,9 @@ const NEAR: f64 = 0.02;
 /// The time that the gateway has for a request: long, so that decisions do not depend on the load of the machine.
 const MUCH_TIME: Duration = Duration::from_secs(60);
 
-/// Sends recorded work through the gateway and checks what is sent.
-#[derive(Parser)]
-struct Arguments {
+/// Send recorded work through the gateway, and check what is sent.
+#[derive(Args)]
+pub struct PlayCommand {
     /// Files or directories with recordings
     #[arg(required = true)]
     paths: Vec<std::path::PathBuf>,
@@ -119,14 +119,7 @@ impl RecordingResult {
 /// The model of Google that is asked.
 const GEMINI: &str = "gemini-3.1-pro-preview";
 
-fn main() -> std::process::ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &PlayCommand) -> Result<(), Failure> {
     let format = match arguments.format.as_str() {
         "messages" => Format::Messages,
         "chat" => Format::Chat,
@@ -159,7 +152,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments) -> (RecordingResult, Vec<u64>) {
+async fn play(format: Format, recorded: &RecordedSession, arguments: &PlayCommand) -> (RecordingResult, Vec<u64>) {
     let provider = ScriptedProvider {
         format,
         cache: cache(arguments),
@@ -221,7 +214,7 @@ async fn play(format: Format, recorded: &RecordedSession, arguments: &Arguments)
 }
 
 /// The provider's cache, which forgets nothing.
-fn cache(arguments: &Arguments) -> Cache {
+fn cache(arguments: &PlayCommand) -> Cache {
     let cache = Cache::with_life(u64::MAX);
     if arguments.texts { cache.counting(text_tokens) } else { cache }
 }

@@ -3,22 +3,20 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser;
+use clap::Args;
 use contexture::recall::Extent;
 use contexture_bench::recall::planted::{self, PlantedOptions, PlantedResult};
 use contexture_bench::recall::written::{CONVERSATIONS, OTHERS, WrittenConversation};
 use contexture_bench::recall::{recorded, remembered};
 use contexture_cli::failure::Failure;
 
-/// Measures how well semantic recall finds past conversations again.
+/// Measure how well past conversations are found again.
 ///
 /// Facts planted in made conversations and asked for in other words; questions about written conversations of two people;
 /// and with --recordings, files that later messages of recorded sessions name again.
-#[derive(Parser)]
-#[command(name = "recall")]
-struct Arguments {
+#[derive(Args)]
+pub struct RecallCommand {
     /// How many conversations with planted facts are made, from as many seeds
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
@@ -39,14 +37,7 @@ struct Arguments {
     missed: bool,
 }
 
-fn main() -> ExitCode {
-    match Arguments::try_parse() {
-        Ok(arguments) => print(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS),
-        Err(error) => Failure::from(error).hint("`recall --help` says what can be asked for").report(),
-    }
-}
-
-fn print(arguments: &Arguments) -> Result<(), Failure> {
+pub fn print(arguments: &RecallCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     if arguments.remembered {
         let measure = runtime.block_on(remembered::measure(&arguments.recordings, arguments.sessions))?;
@@ -62,7 +53,7 @@ fn print(arguments: &Arguments) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-async fn planted_facts(arguments: &Arguments) -> Result<String, contexture::search::SearchError> {
+async fn planted_facts(arguments: &RecallCommand) -> Result<String, contexture::search::SearchError> {
     let mut text = format!("planted facts, {} conversations of {} turns\n", arguments.seeds, arguments.turns);
     let cases = [("what fits", 4_000, Extent::Fitting), ("all of 2 000", 2_000, Extent::Full)];
     for (name, budget, extent) in cases {
@@ -87,7 +78,7 @@ async fn planted_facts(arguments: &Arguments) -> Result<String, contexture::sear
     Ok(text)
 }
 
-async fn written_talks(arguments: &Arguments) -> Result<String, contexture::search::SearchError> {
+async fn written_talks(arguments: &RecallCommand) -> Result<String, contexture::search::SearchError> {
     let mut text = "written conversations, share of the evidence within a tenth and a fifth of the tokens\n".to_owned();
     let talks = CONVERSATIONS.iter().map(|(name, text)| (*name, WrittenConversation::read(text)));
     let others = OTHERS.iter().map(|(name, text)| (*name, WrittenConversation::read(text)));
