@@ -198,3 +198,38 @@ fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<CacheBlock> {
     }
     blocks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves two bodies one after the other, and returns how much of the second was read.
+    fn read_of(format: Format, first: &Value, second: &Value) -> u64 {
+        let mut cache = Cache::with_life(1_000);
+        assert_eq!(cache.serve(format, &first.to_string(), 0).read, 0);
+        cache.serve(format, &second.to_string(), 1).read
+    }
+
+    #[test]
+    fn instructions_are_counted_and_a_change_of_them_is_noticed() {
+        let text = "do as you are told ".repeat(400);
+        let input = json!([{"role": "user", "content": "go on ".repeat(1_000)}]);
+        let body = |instructions: &str| json!({"instructions": instructions, "input": input});
+        let took = Cache::with_life(1_000).serve(Format::Responses, &body(&text).to_string(), 0);
+        assert!(took.total() >= (text.len() + 6_000) as u64 / 4, "{took:?}");
+        assert!(read_of(Format::Responses, &body(&text), &body(&text)) > text.len() as u64 / 4);
+        assert_eq!(read_of(Format::Responses, &body(&text), &body("something else")), 0);
+    }
+
+    #[test]
+    fn a_system_prompt_and_an_input_that_are_bare_texts_are_counted() {
+        let text = "do as you are told ".repeat(400);
+        let mark = json!({"type": "ephemeral"});
+        let said = json!([{"role": "user", "content": [{"type": "text", "text": "go on", "cache_control": mark}]}]);
+        let body = |system: &str| json!({"system": system, "messages": said});
+        assert!(read_of(Format::Messages, &body(&text), &body(&text)) > text.len() as u64 / 4);
+        assert_eq!(read_of(Format::Messages, &body(&text), &body("something else")), 0);
+        let took = Cache::with_life(1_000).serve(Format::Responses, &json!({"input": text}).to_string(), 0);
+        assert!(took.total() >= text.len() as u64 / 4, "{took:?}");
+    }
+}
