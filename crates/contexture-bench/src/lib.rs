@@ -1,4 +1,4 @@
-//! Support for the benchmarks: a stopwatch, synthetic histories and files, and the tool that fits weights.
+//! Support for the benchmarks: a stopwatch, synthetic histories and files, and the measures of the program.
 //!
 //! Each file in `benches/` is a separate program: it makes its input with [`synthetic`], runs closures through
 //! [`measure`], and prints the results with [`print_table`]. Run one with `cargo bench -p contexture-bench --bench

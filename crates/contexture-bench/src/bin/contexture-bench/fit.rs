@@ -9,7 +9,8 @@ use contexture_cli::failure::Failure;
 
 /// Fit the weights that choose what a fold shows.
 ///
-/// They are judged on recordings that they were not fitted to. Prints the weights, and how much of what edits needed later is captured when the best chunks fill 20 to 80 kB.
+/// They are judged on recordings that they were not fitted to. Prints the weights, and how much of what edits needed
+/// later is captured when the best chunks fill 20 to 80 kB.
 #[derive(Args)]
 pub struct FitCommand {
     /// Directories with recordings, or recordings. A project is what a file's name has before `__`, or else the

@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use contexture::files::dialect::Dialects;
 use contexture::fold::{Policy, Prices};
 use contexture::transcript::{Report, Transcript};
@@ -47,9 +47,9 @@ pub struct PlayCommand {
     /// The most tokens of a request
     #[arg(long, default_value_t = 64_000)]
     budget: u64,
-    /// How requests are written: messages, chat or responses
-    #[arg(long, default_value = "messages")]
-    format: String,
+    /// How requests are written
+    #[arg(long, value_enum, default_value_t = PlayedFormat::Messages)]
+    format: PlayedFormat,
     /// Take every n-th recording only
     #[arg(long, default_value_t = 1)]
     every: usize,
@@ -65,6 +65,26 @@ pub struct PlayCommand {
     /// Leave out recordings with fewer bytes in their last request
     #[arg(long, default_value_t = 100_000)]
     least: usize,
+}
+
+/// The formats by the names of the command line.
+#[derive(Clone, Copy, ValueEnum)]
+enum PlayedFormat {
+    Messages,
+    Chat,
+    Responses,
+    Gemini,
+}
+
+impl From<PlayedFormat> for Format {
+    fn from(format: PlayedFormat) -> Self {
+        match format {
+            PlayedFormat::Messages => Self::Messages,
+            PlayedFormat::Chat => Self::Chat,
+            PlayedFormat::Responses => Self::Responses,
+            PlayedFormat::Gemini => Self::Gemini,
+        }
+    }
 }
 
 /// The state of the provider, and what it received.
@@ -120,15 +140,7 @@ impl RecordingResult {
 const GEMINI: &str = "gemini-3.1-pro-preview";
 
 pub fn run(arguments: &PlayCommand) -> Result<(), Failure> {
-    let format = match arguments.format.as_str() {
-        "messages" => Format::Messages,
-        "chat" => Format::Chat,
-        "responses" => Format::Responses,
-        "gemini" => Format::Gemini,
-        other => {
-            return Err(Failure::usage(format!("`{other}` is no format")).hint("messages, chat, responses or gemini"));
-        }
-    };
+    let format = Format::from(arguments.format);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut all: Vec<RecordingResult> = Vec::new();
     let mut own: Vec<u64> = Vec::new();

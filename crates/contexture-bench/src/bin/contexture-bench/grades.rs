@@ -21,7 +21,8 @@ use contexture_measure::work::in_parallel;
 
 /// Count the lines of files that folds show, by grade.
 ///
-/// The causes are what lowered a grade. Every line that a later read of the same file shows is compared with what was known of it just before.
+/// The causes are what lowered a grade. Every line that a later read of the same file shows is compared with what was
+/// known of it just before.
 #[derive(Args)]
 pub struct GradesCommand {
     /// Directories with recordings, or recordings.
