@@ -139,9 +139,7 @@ impl ChatSession {
         let own = builder(&config, &references, &workspace, &teller, &steering, &remembering)
             .build()
             .map_err(|error| failure_of(&error))?;
-        // The functions of a layer can be called by their own names too.
-        let functions = built_in().into_iter().flat_map(|layer| layer.tools).map(|name| wire_name(&name));
-        let taken = own.tool_schemas().iter().map(|schema| schema.name.clone()).chain(functions).collect();
+        let taken = taken_names(&own);
         let client = client.on_retry(teller.retried());
         let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
         let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
@@ -161,10 +159,7 @@ impl ChatSession {
         };
         let builder = servers.add(builder).await?;
         let engine = builder.build().map_err(|error| failure_of(&error))?;
-        let execution = engine.clone().execution(id.as_str()).resource_of("project", project.as_str());
-        // What was told for all projects belongs to the person.
-        let execution = if is_remembering { execution.resource(USER) } else { execution };
-        let execution = execution.start().await.map_err(|error| failure_of(&error))?;
+        let execution = started(&engine, &id, &project, is_remembering).await?;
         Ok(Self {
             is_new: thread == ThreadChoice::New,
             engine,
@@ -307,6 +302,24 @@ fn builder(
         .tool(teller.told(SearchFiles::new(workspace.clone())))
         .tool(teller.told(ListFiles::new(workspace.clone())))
         .tool(teller.told(ExecuteBash::new(workspace.clone()).watched(teller.printed())))
+}
+
+/// The names that tools of a session have for the model. The functions of a layer can be called by their own names too.
+fn taken_names(engine: &Engine<SessionLayers>) -> HashSet<String> {
+    let functions = built_in().into_iter().flat_map(|layer| layer.tools).map(|name| wire_name(&name));
+    engine.tool_schemas().iter().map(|schema| schema.name.clone()).chain(functions).collect()
+}
+
+/// Starts the execution of a thread. What was told for all projects belongs to the person.
+async fn started(
+    engine: &Engine<SessionLayers>,
+    id: &str,
+    project: &str,
+    is_remembering: bool,
+) -> Result<Execution<SessionLayers>, Failure> {
+    let execution = engine.clone().execution(id).resource_of("project", project);
+    let execution = if is_remembering { execution.resource(USER) } else { execution };
+    execution.start().await.map_err(|error| failure_of(&error))
 }
 
 /// The MCP servers of the configuration.
