@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::roles::roles_broken;
 use super::rule::{Broken, Check, Rule, at};
 use super::table::rules;
-use crate::anthropic::{ContentBlocks, MARK};
+use crate::anthropic::MARK;
 use crate::fields::Fields;
 use crate::format::Format;
 use crate::marks::CacheMarks;
@@ -145,14 +145,13 @@ fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
         };
         if is_empty { Vec::new() } else { vec![text] }
     } else {
-        let ContentBlocks::List(blocks) = ContentBlocks::of(content).ok()? else { return None };
+        let blocks: Vec<Fields<'_>> = serde_json::from_str(content.get()).ok()?;
         blocks.into_iter().map(block).collect::<Option<_>>()?
     };
     Some(CheckedAnthropicMessage { role, blocks })
 }
 
-fn block(raw: &RawValue) -> Option<CheckedAnthropicBlock<'_>> {
-    let fields = Fields::parse(raw.get()).ok()?;
+fn block(fields: Fields<'_>) -> Option<CheckedAnthropicBlock<'_>> {
     let kind_name = fields.text("type")?;
     Some(CheckedAnthropicBlock { kind: AnthropicBlockKind::of(&kind_name), kind_name, fields, text: None })
 }
