@@ -165,6 +165,9 @@ impl WireFolder {
             return Err(error);
         }
         prepared.take_adopted();
+        if let Some(measure) = prepared.measuring(&incoming.body) {
+            prepared.note_sizes(measure());
+        }
         let body = prepared.body().cloned().unwrap_or(incoming.body);
         let record = prepared.record("", 0);
         let (sent_tokens, came_tokens) = prepared.own_tokens();

@@ -2,6 +2,7 @@
 
 use contexture::item::{Content, Role};
 use contexture::wire::{Request, Unit, read};
+use memchr::memmem;
 
 /// How many messages at the end are looked at.
 const MAX_AFTER: usize = 8;
@@ -49,7 +50,7 @@ const INSTRUCTION_WORDS: &[(&str, &str)] = &[
 ];
 
 fn has_any(words: &[(&str, &str)], text: &str) -> bool {
-    words.iter().any(|(_, words)| text.contains(words))
+    words.iter().any(|(_, words)| memmem::find(text.as_bytes(), words.as_bytes()).is_some())
 }
 
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may

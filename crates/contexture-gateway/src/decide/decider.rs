@@ -14,11 +14,10 @@ use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
 use super::past::rewritten as rewritten_past;
 use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
-use super::prepared::{OwnCount, PreparedRequest, RequestedModel};
+use super::prepared::{BodySizes, OwnCount, PreparedRequest, RequestedModel};
 use super::progress::Progress;
 use super::reason::PassReason;
 use super::rewriting::{allowed, has_bound_reasoning, rewritten, unbound, without_reasoning};
-use super::text_bytes::text_bytes;
 use super::texts::texts_of;
 use crate::accept::incoming::IncomingRequest;
 use crate::conversation::Conversation;
@@ -216,16 +215,12 @@ impl Decider {
     ) -> PreparedRequest {
         let messages = request.map_or(0, |request| request.messages().len());
         let is_beside = request.is_some_and(Request::has_cached_content);
-        let came_bytes = text_bytes(&incoming.body);
-        let came = came_bytes.text / 4;
-        let sent = outgoing.body().map_or(came, |body| text_bytes(body).text / 4);
-        PreparedRequest::new(
-            outgoing,
-            messages,
-            requested_model(&self.options, &incoming.asks, request),
-            OwnCount { sent, came, is_counted: false, came_bytes },
-        )
-        .beside_cached_content(is_beside)
+        let sizes = BodySizes::of(&incoming.body, outgoing.body());
+        let (sent, came) = (sizes.sent.text / 4, sizes.came.text / 4);
+        let requested = requested_model(&self.options, &incoming.asks, request);
+        PreparedRequest::new(outgoing, messages, requested, OwnCount { sent, came, is_counted: false })
+            .of_sizes(sizes)
+            .beside_cached_content(is_beside)
     }
 
     /// Applies the earlier decisions to a request that only asks for a count, without changing any state.
@@ -340,8 +335,7 @@ impl Decider {
         notes.extend(takes_out.then(edits_note));
         let remembered = self.remembered(conversation, &new.named);
         let (sent, came) = folder.tokens();
-        let came_bytes = text_bytes(&arrived.incoming.body);
-        let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true, came_bytes };
+        let tokens = OwnCount { sent: sent + head, came: came + head, is_counted: true };
         // What a large folder takes is given back at once; it is built again if the conversation goes on.
         let is_large = arrived.incoming.body.len() > LARGE_BYTES;
         if !progress.end() {

@@ -39,8 +39,24 @@ pub struct OwnCount {
     pub came: u64,
     /// Whether they were counted, and not only estimated from bytes.
     pub is_counted: bool,
-    /// Bytes that were received.
-    pub came_bytes: BodyBytes,
+}
+
+/// The sizes of a request's bodies. Nothing but its bill needs them if its tokens were counted, so that they are measured
+/// while the provider works.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BodySizes {
+    /// What was received.
+    pub came: BodyBytes,
+    /// What is sent.
+    pub sent: BodyBytes,
+}
+
+impl BodySizes {
+    /// Measures the received body and the one that is sent in its place, if there is one.
+    pub fn of(came: &[u8], sent: Option<&Bytes>) -> Self {
+        let came = text_bytes(came);
+        Self { came, sent: sent.map_or(came, |body| text_bytes(body)) }
+    }
 }
 
 /// A request that was decided about.
@@ -53,8 +69,8 @@ pub struct PreparedRequest {
     messages: usize,
     requested: RequestedModel,
     tokens: OwnCount,
-    /// Bytes that are sent.
-    sent_bytes: BodyBytes,
+    /// The sizes of its bodies, once they were measured.
+    sizes: Option<BodySizes>,
     /// The decisions that take effect with it.
     decided: Vec<DecidedNote>,
     /// The most tokens that its window could have, by our own count.
@@ -72,7 +88,6 @@ pub struct PreparedRequest {
 impl PreparedRequest {
     /// A request without a conversation, about which nothing new was decided.
     pub fn new(outgoing: Outgoing, messages: usize, requested: RequestedModel, tokens: OwnCount) -> Self {
-        let sent_bytes = outgoing.body().map_or(tokens.came_bytes, |body| text_bytes(body));
         Self {
             outgoing,
             conversation: None,
@@ -80,7 +95,7 @@ impl PreparedRequest {
             messages,
             requested,
             tokens,
-            sent_bytes,
+            sizes: None,
             decided: Vec::new(),
             budget: None,
             kept: None,
@@ -103,6 +118,22 @@ impl PreparedRequest {
     /// Sets the tokens of memory in it: those that were sent before, and those that are new.
     pub fn remembering(self, memory: (u64, u64)) -> Self {
         Self { memory, ..self }
+    }
+
+    /// Sets the sizes of its bodies, which were measured before it is sent.
+    pub fn of_sizes(self, sizes: BodySizes) -> Self {
+        Self { sizes: Some(sizes), ..self }
+    }
+
+    /// What measures its bodies; `None` if that was done. `came` is what was received.
+    pub fn measuring(&self, came: &Bytes) -> Option<impl FnOnce() -> BodySizes + Send + 'static> {
+        let (came, sent) = (came.clone(), self.body().cloned());
+        self.sizes.is_none().then_some(move || BodySizes::of(&came, sent.as_ref()))
+    }
+
+    /// Notes the sizes of its bodies, before it is billed.
+    pub fn note_sizes(&mut self, sizes: BodySizes) {
+        self.sizes = Some(sizes);
     }
 
     /// Sets the most tokens that its window could have, by our own count.
@@ -165,7 +196,8 @@ impl PreparedRequest {
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
     /// that, the last decisions are reverted. `unbound` is what was sent of it if that was without its reasoning.
     pub fn give_up(&mut self, is_accepted: bool, unbound: Option<Plan>) {
-        (self.tokens.sent, self.sent_bytes) = (self.tokens.came, self.tokens.came_bytes);
+        self.tokens.sent = self.tokens.came;
+        self.sizes = self.sizes.map(|sizes| BodySizes { sent: sizes.came, ..sizes });
         let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
             self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
             self.decided.clear();
@@ -188,12 +220,13 @@ impl PreparedRequest {
     pub fn bill(&self, time_ms: u64, usage: &Usage, answered: &Answered, now_ms: u64) -> Bill {
         let RequestedModel { known, prices, .. } = &self.requested;
         let model = &known.model;
+        let sizes = self.sizes.unwrap_or_default();
         let sent = SentRequest {
             sent_tokens: self.tokens.sent,
             came_tokens: self.tokens.came,
             is_counted: self.tokens.is_counted,
-            came_bytes: self.tokens.came_bytes,
-            sent_bytes: self.sent_bytes,
+            came_bytes: sizes.came,
+            sent_bytes: sizes.sent,
             is_changed: self.body().is_some(),
             has_moved: self.decided.iter().any(DecidedNote::is_fold)
                 || self.outgoing.has_given_up()
@@ -320,8 +353,9 @@ mod tests {
 
     fn prepared(outgoing: Outgoing, request: &Request<'_>, (sent, came): (u64, u64)) -> PreparedRequest {
         let requested = requested_model(&Options::default(), &Default::default(), Some(request));
-        let came_bytes = BodyBytes { text: 4 * came, ..BodyBytes::default() };
-        PreparedRequest::new(outgoing, 1, requested, OwnCount { sent, came, is_counted: true, came_bytes })
+        let size = |tokens: u64| BodyBytes { text: 4 * tokens, ..BodyBytes::default() };
+        PreparedRequest::new(outgoing, 1, requested, OwnCount { sent, came, is_counted: true })
+            .of_sizes(BodySizes { came: size(came), sent: size(sent) })
     }
 
     #[test]

@@ -20,10 +20,30 @@ enum Sign {
     Other,
 }
 
+/// How many kinds there are.
+const KINDS: usize = 7;
+
 /// How many hundredths of a token the first sign of its kind in a row is, and each that follows it, by its kind. Fitted to
 /// texts in recorded work with the vocabulary of newer models of OpenAI: the mean error for a text is 4 %, and that of its
 /// length 11 %.
-const PIECES: [(u64, u64); 7] = [(78, 2), (103, 8), (144, 21), (25, 6), (67, 9), (68, 17), (173, 2)];
+const PIECES: [(u64, u64); KINDS] = [(78, 2), (103, 8), (144, 21), (25, 6), (67, 9), (68, 17), (173, 2)];
+
+/// The same for a sign of the second kind after one of the first. Every byte of a request is looked up, so nothing is
+/// compared then.
+const AFTER: [[u64; KINDS]; KINDS] = {
+    let mut after = [[0; KINDS]; KINDS];
+    let mut before = 0;
+    while before < KINDS {
+        let mut sign = 0;
+        while sign < KINDS {
+            let goes_on = sign == before || (before == Sign::Capital as usize && sign == Sign::Small as usize);
+            after[before][sign] = if goes_on { PIECES[sign].1 } else { PIECES[sign].0 };
+            sign += 1;
+        }
+        before += 1;
+    }
+    after
+};
 
 /// The kinds of all bytes.
 const SIGNS: [Sign; 256] = {
@@ -56,29 +76,25 @@ pub fn text_bytes(body: &[u8]) -> BodyBytes {
 
 /// The size of a part of a body with every sign written as itself.
 fn measured(body: &[u8]) -> BodyBytes {
-    let (mut text, mut pieces, mut before) = (0, 0, Sign::LineEnd);
-    let mut take = |sign: Sign| {
-        let (first, later) = PIECES[sign as usize];
-        let goes_on = sign == before || (before, sign) == (Sign::Capital, Sign::Small);
-        pieces += if goes_on { later } else { first };
+    let (mut only_json, mut pieces, mut before) = (0, 0, Sign::LineEnd);
+    let mut rest = body.iter();
+    while let Some(byte) = rest.next() {
+        let mut sign = SIGNS[usize::from(*byte)];
+        if *byte == b'\\' {
+            let (escaped, length, more) = match rest.as_slice().first() {
+                Some(b'n' | b'r') => (Sign::LineEnd, 2, 1),
+                Some(b't') => (Sign::Blank, 2, 1),
+                Some(b'u') => (Sign::Other, 6, 4),
+                _ => (Sign::Mark, 2, 1),
+            };
+            let (escape, others) = rest.as_slice().split_at(rest.len().min(length - 1));
+            only_json += more.min(1 + escape.len());
+            (sign, rest) = (escaped, others.iter());
+        }
+        pieces += AFTER[before as usize][sign as usize];
         before = sign;
-    };
-    let mut rest = body;
-    while let Some(at) = memchr(b'\\', rest) {
-        rest[..at].iter().for_each(|byte| take(SIGNS[usize::from(*byte)]));
-        let (sign, length, more) = match rest.get(at + 1) {
-            Some(b'n' | b'r') => (Sign::LineEnd, 2, 1),
-            Some(b't') => (Sign::Blank, 2, 1),
-            Some(b'u') => (Sign::Other, 6, 4),
-            _ => (Sign::Mark, 2, 1),
-        };
-        take(sign);
-        let end = rest.len().min(at + length);
-        text += end - more.min(end - at);
-        rest = &rest[end..];
     }
-    rest.iter().for_each(|byte| take(SIGNS[usize::from(*byte)]));
-    BodyBytes { text: (text + rest.len()) as u64, pieces, opaque: 0 }
+    BodyBytes { text: (body.len() - only_json) as u64, pieces, opaque: 0 }
 }
 
 /// The text after the name of a field, if it is one.

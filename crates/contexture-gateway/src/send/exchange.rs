@@ -118,7 +118,13 @@ impl Exchange {
     }
 
     pub(crate) async fn send(mut self) -> Response<Body> {
+        let measuring = self.prepared.measuring(&self.bodies.text).map(tokio::task::spawn_blocking);
         let mut answer = self.ask().await;
+        if let Some(measuring) = measuring
+            && let Ok(sizes) = measuring.await
+        {
+            self.prepared.note_sizes(sizes);
+        }
         self.following = self.to_follow.take().map(|follow| follow());
         if self.prepared.body().is_some() && is_refused(&answer) {
             // What it says about the size of the window is worth knowing.
