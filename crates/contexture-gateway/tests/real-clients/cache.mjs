@@ -1,12 +1,12 @@
 // A provider's prompt cache, as its pages describe it, and what a request is billed by it. Read on 2026-11-18:
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching (marks, order, 20 blocks, shortest prefix, lives)
 // and https://developers.openai.com/api/docs/guides/prompt-caching (from 1 024 tokens on, in steps of 128; what is written
-// costs more from GPT-5.6 on, and is told, but not to logins, as people report: UNTOLD=1).
+// costs more from GPT-5.6 on, and is told, but not to logins, as people report: UNTOLD=1), and, on the day after,
+// https://ai.google.dev/gemini-api/docs/caching (implicit, from 2 048 tokens on for Gemini 2.5 and 4 096 for later ones).
 
 import { createHash } from "node:crypto";
 
 const lookback = 20;
-const step = 128;
 const lives = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
 const list = (value) => (Array.isArray(value) ? value : []);
 const sorted = (value) => (Array.isArray(value) ? value.map(sorted) : value && typeof value === "object" ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : value);
@@ -14,6 +14,7 @@ const sorted = (value) => (Array.isArray(value) ? value.map(sorted) : value && t
 // What is cached, in the provider's order: tools, system, messages. A text is the same as a list with one text.
 function blocks(kind, body) {
   const texts = (content) => (typeof content === "string" ? [{ type: "text", text: content }] : list(content));
+  if (kind === "gemini") return [...list(body.tools), body.systemInstruction ?? [], ...body.contents].map((value) => ({ value }));
   if (kind !== "messages") return [...list(body.tools), ...(body.instructions ? [body.instructions] : []), ...(body.messages ?? body.input)].map((value) => ({ value }));
   const said = body.messages.flatMap(({ role, content }) => texts(content).map((block) => ({ role, block })));
   const all = [...list(body.tools).map((block) => ({ block })), ...texts(body.system).map((block) => ({ role: "system of all", block })), ...said];
@@ -41,6 +42,7 @@ export class Cache {
       chain.push({ hash, life, end: Math.floor(bytes / 4) });
     }
     if (kind === "messages") return this.marked(chain);
+    if (kind === "gemini") return this.automatic(chain, /gemini-2/.test(body.model) ? 2048 : 4096, 1);
     const took = this.automatic(chain);
     const isWritten = /gpt-(5\.[6-9]|[6-9])/.test(body.model ?? "") && took.total >= this.least && !process.env.UNTOLD;
     return isWritten ? { ...took, minutes: took.plain, plain: 0 } : took;
@@ -68,11 +70,11 @@ export class Cache {
     return { total, read, hour: long - read, minutes: Math.max(0, last - long), plain: total - Math.max(last, read) };
   }
 
-  automatic(chain) {
+  automatic(chain, least = this.least, step = 128) {
     const total = chain.at(-1)?.end ?? 0;
     const shared = chain.findIndex((one) => !this.holds(one));
     const same = chain[(shared === -1 ? chain.length : shared) - 1]?.end ?? 0;
-    const read = same >= this.least ? Math.floor(same / step) * step : 0;
+    const read = same >= least ? Math.floor(same / step) * step : 0;
     for (const one of chain) this.keep(one, "5m");
     return { total, read, minutes: 0, hour: 0, plain: total - read };
   }

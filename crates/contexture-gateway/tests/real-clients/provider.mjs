@@ -1,21 +1,23 @@
 // A provider that has an agent work: it asks for one command after the other and then says that it is done.
-// It speaks Anthropic messages, OpenAI chat completions and OpenAI responses, and refuses what breaks their rules.
+// It speaks Anthropic messages, OpenAI chat completions and responses, and Google's generateContent, and refuses what
+// breaks their rules.
 // It can have a fault, once, before the answer to the third request of the task.
 
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import * as zlib from "node:zlib";
 import { Cache, billed, usage } from "./cache.mjs";
-import { broken, signature, thinks } from "./rules.mjs";
+import { broken, signature, signs, thinks, thoughtSignature } from "./rules.mjs";
+
+const said = (kind, body) => ({ responses: body.input, gemini: body.contents })[kind] ?? body.messages;
 
 // Messages as a cache sees them.
 function plain(kind, body) {
-  const list = kind === "responses" ? body.input : body.messages;
-  return list.map((message) => JSON.stringify(message, (name, value) => (name === "cache_control" ? undefined : value)));
+  return said(kind, body).map((message) => JSON.stringify(message, (name, value) => (name === "cache_control" ? undefined : value)));
 }
 
 function outputs(kind, body) {
-  const text = JSON.stringify(kind === "responses" ? body.input : body.messages);
+  const text = JSON.stringify(said(kind, body));
   const done = [...text.matchAll(/step-(\d+)-of-the-task/g)].map((match) => Number(match[1]));
   return done.length === 0 ? 0 : Math.max(...done) + 1;
 }
@@ -30,14 +32,14 @@ function scripted(body, command) {
 
 // The tool that runs commands, by what it is called and what it takes.
 function call(body, command) {
-  const tools = (body.tools ?? []).map((tool) => tool.function ?? tool);
-  const takes = (tool) => (tool.input_schema ?? tool.parameters ?? {}).properties ?? {};
+  const tools = (body.tools ?? []).flatMap((tool) => tool.functionDeclarations ?? tool.function ?? tool);
+  const schemaOf = (tool) => tool.input_schema ?? tool.parametersJsonSchema ?? tool.parameters ?? {};
+  const takes = (tool) => schemaOf(tool).properties ?? {};
   const runs = (tool) => /bash|shell|exec|terminal|command/i.test(tool.name ?? "") && ("command" in takes(tool) || "cmd" in takes(tool));
   const tool = tools.find(runs);
   if (!tool) return scripted(body, command);
   const input = {};
-  const schema = tool.input_schema ?? tool.parameters;
-  for (const name of schema.required ?? []) {
+  for (const name of schemaOf(tool).required ?? []) {
     const takenAs = takes(tool)[name]?.anyOf?.[0] ?? takes(tool)[name];
     const type = [takenAs?.type].flat()[0];
     input[name] = takenAs?.enum?.[0] ?? { boolean: false, number: 60, integer: 60, array: [], object: {} }[type] ?? "look";
@@ -73,6 +75,13 @@ function answer(kind, body, use, text, id, usage) {
     const chunk = (choices, more) => ({ ...head, object: "chat.completion.chunk", choices, ...more });
     return [chunk([{ index: 0, delta: message, finish_reason: null }]), chunk([{ index: 0, delta: {}, finish_reason: reason }]), chunk([], { usage: total })];
   }
+  if (kind === "gemini") {
+    const signed = use && signs(body.model) && { thoughtSignature: thoughtSignature(use) };
+    const parts = [use ? { functionCall: { name: use.name, args: use.input }, ...signed } : { text }];
+    const counts = { promptTokenCount: usage.input_tokens, cachedContentTokenCount: usage.input_tokens_details.cached_tokens, candidatesTokenCount: 10, totalTokenCount: usage.input_tokens + 10 };
+    const whole = { candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }], usageMetadata: counts, modelVersion: body.model, responseId: `r_${id}` };
+    return body.stream ? [whole] : whole;
+  }
   const item = use?.script
     ? { id: `ctc_${id}`, type: "custom_tool_call", call_id: `call_${id}`, name: use.name, namespace: use.namespace, input: use.script, status: "completed" }
     : use
@@ -89,10 +98,17 @@ function answer(kind, body, use, text, id, usage) {
   return events.map((event, at) => ({ ...event, sequence_number: at }));
 }
 
+// What says nothing in the form that a request asks for, if it asks for one.
+function formed(body) {
+  const value = ({ type, properties, enum: one }) => one?.[0] ?? { object: () => Object.fromEntries(Object.entries(properties ?? {}).map(([name, schema]) => [name, value(schema)])), array: () => [], boolean: () => false, number: () => 0, integer: () => 0 }[String(type).toLowerCase()]?.() ?? "nothing";
+  const schema = body.generationConfig?.responseJsonSchema ?? body.generationConfig?.responseSchema;
+  return schema ? JSON.stringify(value(schema)) : null;
+}
+
 // A summary of the work so far, for an agent whose window is full.
 const summary = ({ done }) => `<summary>The task goes on${done > 0 ? ` after step-${done - 1}-of-the-task` : ""}.</summary>`;
 
-const asksForSummary = (kind, body) => /create a detailed summary|summary of (our|the) conversation/.test(JSON.stringify((kind === "responses" ? body.input : body.messages).slice(-3)));
+const asksForSummary = (kind, body) => /create a detailed summary|summary of (our|the) conversation/.test(JSON.stringify(said(kind, body).slice(-3)));
 
 // Faults, by name: each answers a request in place of the provider, and returns whether it did.
 const faults_by_name = {
@@ -110,7 +126,7 @@ const faults_by_name = {
 };
 
 function refuse(response, kind, status, type, headers = {}, message = `a ${status} on purpose`) {
-  const error = { type, code: type, message };
+  const error = kind === "gemini" ? { code: status, message, status: status === 429 ? "RESOURCE_EXHAUSTED" : type } : { type, code: type, message };
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(kind === "messages" ? { type: "error", error } : { error }));
 }
@@ -148,14 +164,16 @@ export async function provide({ steps, fault, end, commands }) {
     return entry;
   }
 
-  function serve(request, response, text) {
+  function serve(request, response, json) {
     const path = request.url.split("?")[0];
-    const kind = path.endsWith("/messages") ? "messages" : path.endsWith("/chat/completions") ? "chat" : path.endsWith("/responses") ? "responses" : null;
+    const [, model, method] = path.match(/\/models\/([^/:]+):(generateContent|streamGenerateContent)$/) ?? [];
+    const kind = path.endsWith("/messages") ? "messages" : path.endsWith("/chat/completions") ? "chat" : path.endsWith("/responses") ? "responses" : method ? "gemini" : null;
     if (!kind || request.method !== "POST") {
       response.setHeader("content-type", "application/json");
-      return response.end(JSON.stringify({ object: "list", data: [], input_tokens: 1 }));
+      return response.end(JSON.stringify({ object: "list", data: [], input_tokens: 1, totalTokens: 1 }));
     }
-    const body = JSON.parse(text);
+    // Google's requests name the model in their address.
+    const body = { ...JSON.parse(json), ...(model && { model, stream: method === "streamGenerateContent" }) };
     const entry = note(kind, request, body);
     count += 1;
     // What breaks a rule is refused, as the provider would.
@@ -167,8 +185,8 @@ export async function provide({ steps, fault, end, commands }) {
     const command = entry.done < steps ? step : end;
     const isSummary = asksForSummary(kind, body);
     const use = entry.isMain && command ? call(body, command) : null;
-    const said = entry.isMain ? "The task is done." : "A title";
-    const made = answer(kind, body, isSummary ? null : use, isSummary ? summary(entry) : said, `${count}`, usage(kind, took));
+    const text = entry.isMain ? "The task is done." : (formed(body) ?? "A title");
+    const made = answer(kind, body, isSummary ? null : use, isSummary ? summary(entry) : text, `${count}`, usage(kind, took));
     if (fault in faults_by_name && entry.isMain && entry.done === 2 && !faulted) {
       [faulted, entry.faulted] = [true, fault];
       return faults_by_name[fault](response, kind, made);

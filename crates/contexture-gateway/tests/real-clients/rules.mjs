@@ -1,6 +1,7 @@
 // What providers refuse, written from their documentation and from the errors that people report, read on 2026-11-17 and -18:
 // Anthropic's pages on messages, tool use, thinking, prompt caching and mid-conversation system messages; OpenAI's
-// references of chat completions and responses, and its guides on function calling and reasoning; DeepSeek's on thinking.
+// references of chat completions and responses, and its guides on function calling and reasoning; DeepSeek's on thinking;
+// on 2026-11-19 Google's on function calling and thought signatures.
 
 import { createHash } from "node:crypto";
 
@@ -174,5 +175,44 @@ function* responses(body) {
   }
 }
 
+// Models whose calls come with signatures, which they want back.
+export const signs = (model) => /gemini-([3-9]|\d\d)/.test(model ?? "");
+
+export const thoughtSignature = ({ name, args, input }) => createHash("sha256").update(JSON.stringify([name, args ?? input])).digest("base64");
+
+// Written by clients that have none, and accepted.
+const unsigned = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
+
+function* gemini(body) {
+  const contents = body.contents;
+  if (list(contents).length === 0) yield "contents is not specified";
+  const has = (content, name) => list(content?.parts).filter((part) => part[name]);
+  for (const [at, content] of contents.entries()) {
+    if (content.role && !["user", "model", "function"].includes(content.role)) yield "Please use a valid role: user, model.";
+    if (list(content.parts).length === 0) yield `contents[${at}].parts must not be empty.`;
+    for (const part of list(content.parts)) if (Object.keys(part).length === 0) yield `contents[${at}].parts: required oneof field 'data' must have one initialized field`;
+    const [calls, answers] = [has(content, "functionCall"), has(content, "functionResponse")];
+    if (calls.length > 0) {
+      if (at === 0 || contents[at - 1].role === "model") yield "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
+      if (has(contents[at + 1], "functionResponse").length !== calls.length) yield "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+    }
+    if (answers.length > 0 && has(contents[at - 1], "functionCall").length === 0) yield "Please ensure that function response turn comes immediately after a function call turn.";
+    const asked = has(contents[at - 1], "functionCall").map(({ functionCall }) => functionCall.name);
+    for (const { functionResponse } of answers) if (asked.length > 0 && !asked.includes(functionResponse.name)) yield `no function call of the turn before is named ${functionResponse.name}`;
+  }
+  if (contents.at(-1)?.role === "model") yield "Please ensure that multiturn requests end with a user role or a function response.";
+  if (signs(body.model)) yield* signed(contents, has);
+}
+
+// The current turn begins with what the user said last; the first call of each of its steps is signed.
+function* signed(contents, has) {
+  const begins = contents.findLastIndex((content) => content.role !== "model" && list(content.parts).some(({ text }) => text) && has(content, "functionResponse").length === 0);
+  for (const [at, content] of contents.entries()) {
+    const calls = has(content, "functionCall");
+    if (at > begins && calls.length > 0 && !calls[0].thoughtSignature) yield `Function call is missing a thought_signature in functionCall parts. Function call \`${calls[0].functionCall.name}\`, position ${at + 1}.`;
+    for (const { functionCall, thoughtSignature: given } of calls) if (given && !unsigned.includes(given) && given !== thoughtSignature(functionCall)) yield "Corrupted thought signature.";
+  }
+}
+
 // What is wrong with a request.
-export const broken = (kind, body) => [...{ messages, chat, responses }[kind](body)];
+export const broken = (kind, body) => [...{ messages, chat, responses, gemini }[kind](body)];
