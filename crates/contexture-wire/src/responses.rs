@@ -128,13 +128,10 @@ fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, WireError> {
 /// An item with another text; what is no text in it stays.
 pub(super) fn with_text(json: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(json)?;
-    let kind = fields.text("type").unwrap_or_else(|| "message".into());
-    if kind == "message" {
-        let raw = fields.get("content").ok_or(WireError::NoList("content"))?;
-        let (_, others) = text_and_others(raw)?;
-        return Ok(fields.with("content", &content_with(text, "input_text", &others)));
-    }
-    let raw = fields.get("output").ok_or(WireError::NoList("output"))?;
-    let (_, others) = text_and_others(raw)?;
-    Ok(fields.with("output", &content_with(text, "input_text", &others)))
+    let name = match fields.text("type").as_deref() {
+        None | Some("message") => "content",
+        Some(_) => "output",
+    };
+    let (_, others) = text_and_others(fields.get(name).ok_or(WireError::NoList(name))?)?;
+    Ok(fields.with(name, &content_with(text, "input_text", &others)))
 }

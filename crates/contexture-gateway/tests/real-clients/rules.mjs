@@ -184,8 +184,8 @@ export const thoughtSignature = ({ name, args, input }) => createHash("sha256").
 const unsigned = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
 function* gemini(body) {
-  const contents = body.contents;
-  if (list(contents).length === 0) yield "contents is not specified";
+  const contents = list(body.contents);
+  if (contents.length === 0) yield "contents is not specified";
   const has = (content, name) => list(content?.parts).filter((part) => part[name]);
   for (const [at, content] of contents.entries()) {
     if (content.role && !["user", "model", "function"].includes(content.role)) yield "Please use a valid role: user, model.";

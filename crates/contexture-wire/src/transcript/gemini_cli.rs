@@ -59,8 +59,8 @@ struct GeminiCliChange<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GeminiCliMessage<'a> {
-    #[serde(rename = "type", default, borrow)]
-    kind: Cow<'a, str>,
+    #[serde(rename = "type", default)]
+    kind: GeminiCliKind,
     #[serde(default, borrow)]
     timestamp: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -70,6 +70,18 @@ struct GeminiCliMessage<'a> {
     #[serde(default)]
     thoughts: Vec<Value>,
     model: Option<String>,
+}
+
+/// Who a message is from.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GeminiCliKind {
+    User,
+    Gemini,
+    /// The program itself: a note for the person.
+    #[default]
+    #[serde(other)]
+    Program,
 }
 
 #[derive(Deserialize)]
@@ -145,16 +157,19 @@ impl Calls {
         assembler.set_time(message.timestamp.as_deref());
         assembler.tally.thinking_blocks += message.thoughts.len() as u64;
         let text = text_of(message.content, assembler)?;
-        // Notes of the program for the person are left out.
-        if message.kind == "gemini" {
-            assembler.set_model(message.model.as_deref());
-            assembler.speak(Join::Never, text, message.calls());
-            self.answer(&message, assembler);
-        } else if message.kind == "user" {
-            self.answer(&message, assembler);
-            if !text.is_empty() {
-                assembler.say(Role::User, text);
+        match message.kind {
+            GeminiCliKind::Gemini => {
+                assembler.set_model(message.model.as_deref());
+                assembler.speak(Join::Never, text, message.calls());
+                self.answer(&message, assembler);
             }
+            GeminiCliKind::User => {
+                self.answer(&message, assembler);
+                if !text.is_empty() {
+                    assembler.say(Role::User, text);
+                }
+            }
+            GeminiCliKind::Program => {}
         }
         Ok(())
     }

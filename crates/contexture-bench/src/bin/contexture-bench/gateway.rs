@@ -160,6 +160,10 @@ pub fn run(arguments: &PlayCommand) -> Result<(), Failure> {
         outcome.refused.iter().chain(&outcome.broken()).for_each(|broken| println!("{source}: {broken}"));
         all.push(outcome);
     }
+    if all.is_empty() {
+        let why = format!("no recording has a last request of {} bytes or more", arguments.least);
+        return Err(Failure::usage(why).hint("`--least` takes shorter ones too"));
+    }
     print(&all, &mut own);
     Ok(())
 }
