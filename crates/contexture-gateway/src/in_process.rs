@@ -23,7 +23,7 @@ use crate::account::bill::Bill;
 use crate::account::record::DecidedNote;
 use crate::conversation::health::StopReason;
 use crate::decide::decider::Decider;
-use crate::decide::prepared::PreparedRequest;
+use crate::decide::prepared::{PreparedRequest, SecondAnswer};
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
 use crate::options::Options;
@@ -212,7 +212,7 @@ impl WireFolder {
     pub fn refused(&self, number: Option<u64>, original_was_accepted: bool) -> Result<(), UsageError> {
         let SentHere { mut prepared, .. } = self.taken(number)?;
         if original_was_accepted {
-            prepared.give_up(true, None);
+            prepared.give_up(SecondAnswer::Accepted, None);
         } else {
             prepared.note_refused();
         }

@@ -53,7 +53,7 @@ pub struct Health {
     stopped: Option<StopReason>,
     /// Whether the provider has refused a rewritten request and then accepted it as it came.
     is_refused: bool,
-    /// Whether the provider has refused a request in every form.
+    /// Whether the provider has refused a request in every form, and its being rewritten may be why.
     was_refused: bool,
     /// How many requests in a row could not be written as decided.
     failures: u32,
@@ -110,7 +110,7 @@ impl Health {
         self.failures = 0;
     }
 
-    /// Notes that the provider refused a request in every form.
+    /// Notes that the provider refused a request in every form, and that its being rewritten may be why.
     pub fn note_unanswered(&mut self) {
         self.was_refused = true;
     }

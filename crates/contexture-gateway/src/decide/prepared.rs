@@ -59,6 +59,17 @@ impl BodySizes {
     }
 }
 
+/// What the provider answers to a request as it came, after it has refused it as rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondAnswer {
+    /// It accepts it, so that the rewriting was at fault.
+    Accepted,
+    /// It refuses it for the same reason, so that the rewriting was not at fault.
+    RefusedAlike,
+    /// Something else, which does not say what was at fault.
+    Other,
+}
+
 /// A request that was decided about.
 pub struct PreparedRequest {
     outgoing: Outgoing,
@@ -195,17 +206,18 @@ impl PreparedRequest {
 
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
     /// that, the last decisions are reverted. `unbound` is what was sent of it if that was without its reasoning.
-    pub fn give_up(&mut self, is_accepted: bool, unbound: Option<Plan>) {
+    pub fn give_up(&mut self, answer: SecondAnswer, unbound: Option<Plan>) {
         self.tokens.sent = self.tokens.came;
         self.sizes = self.sizes.map(|sizes| BodySizes { sent: sizes.came, ..sizes });
-        let Some(conversation) = self.conversation.as_ref().filter(|_| is_accepted) else {
-            self.outgoing = Outgoing::GivenUp(PassReason::RefusedBoth);
-            self.decided.clear();
-            return;
-        };
-        conversation.state().note_refusal(self.messages, unbound);
         self.decided.clear();
-        self.outgoing = Outgoing::GivenUp(PassReason::Refused);
+        if let Some(conversation) = self.conversation.as_ref().filter(|_| answer == SecondAnswer::Accepted) {
+            conversation.state().note_refusal(self.messages, unbound);
+        }
+        self.outgoing = Outgoing::GivenUp(match answer {
+            SecondAnswer::Accepted => PassReason::Refused,
+            SecondAnswer::RefusedAlike => PassReason::RefusedAlike,
+            SecondAnswer::Other => PassReason::RefusedBoth,
+        });
     }
 
     /// Adds earlier decisions that took effect with this request.
@@ -291,10 +303,13 @@ impl PreparedRequest {
     /// Notes that the provider refused it, and that nothing else was sent for it: if the client sends it again, it is
     /// decided anew.
     pub fn note_refused(&self) {
-        if let Some(conversation) = &self.conversation {
-            conversation.state().note_unanswered(self.messages);
-            *conversation.folder() = None;
+        let Some(conversation) = &self.conversation else { return };
+        let may_be_ours = self.body().is_some() || matches!(self.outgoing.why(), Some(PassReason::RefusedBoth));
+        match may_be_ours {
+            true => conversation.state().note_unanswered(self.messages),
+            false => conversation.state().note_unsent(self.messages),
         }
+        *conversation.folder() = None;
     }
 
     /// Handles that nothing is sent of it: what was decided about it is taken back, if anything was.

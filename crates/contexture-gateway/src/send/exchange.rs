@@ -16,7 +16,7 @@ use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::account::session::BegunRecord;
 use crate::account::spending::Admission;
-use crate::decide::prepared::PreparedRequest;
+use crate::decide::prepared::{PreparedRequest, SecondAnswer};
 use crate::decide::rewriting::unbound;
 use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
@@ -73,6 +73,8 @@ pub(crate) struct Timing {
     pub(crate) own: Duration,
 }
 
+type ProviderAnswer = Result<reqwest::Response, SendError>;
+
 /// A request after the decision, until its response has been forwarded.
 pub(crate) struct Exchange {
     shared: Arc<SharedState>,
@@ -119,27 +121,29 @@ impl Exchange {
 
     pub(crate) async fn send(mut self) -> Response<Body> {
         let measuring = self.prepared.measuring(&self.bodies.text).map(tokio::task::spawn_blocking);
-        let mut answer = self.ask().await;
+        let (mut answer, refusal) = self.heard(self.ask().await).await;
         if let Some(measuring) = measuring
             && let Ok(sizes) = measuring.await
         {
             self.prepared.note_sizes(sizes);
         }
         self.following = self.to_follow.take().map(|follow| follow());
-        if self.prepared.body().is_some() && is_refused(&answer) {
-            // What it says about the size of the window is worth knowing.
-            let _ = self.heard(answer).await;
+        if let Some(first) = refusal
+            && self.prepared.body().is_some()
+        {
             let unbound = self.unbound();
             let body = match &unbound {
                 Some((body, _)) => self.target.coding.packed(body.clone()).await,
                 None => self.bodies.came.clone(),
             };
-            answer = self.post(body).await;
-            let is_accepted = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
-            self.prepared.give_up(is_accepted, unbound.map(|(_, plan)| plan));
-        }
-        if is_refused(&answer) {
-            answer = self.heard(answer).await;
+            let (again, second) = self.heard(self.post(body).await).await;
+            let said = match second {
+                Some(second) if second == first && !second.is_empty() => SecondAnswer::RefusedAlike,
+                None if again.as_ref().is_ok_and(|answer| answer.status().is_success()) => SecondAnswer::Accepted,
+                _ => SecondAnswer::Other,
+            };
+            self.prepared.give_up(said, unbound.map(|(_, plan)| plan));
+            answer = again;
         }
         self.begun.wait(BEGINNING).await;
         match answer {
@@ -160,31 +164,41 @@ impl Exchange {
         unbound(&request.addressed_to(model.as_deref()))
     }
 
-    /// Notes what a refusal says, and that a repetition is to be decided anew. Returns the same answer.
-    async fn heard(&self, answer: Result<reqwest::Response, SendError>) -> Result<reqwest::Response, SendError> {
-        let answer = answer?;
+    /// Reads a refusal, and notes what it says about the size of the window. Returns the same answer, and why it
+    /// refuses if it does.
+    async fn heard(&self, answer: ProviderAnswer) -> (ProviderAnswer, Option<String>) {
+        let answer = match answer {
+            Ok(answer) if is_refusal(&answer) => answer,
+            other => return (other, None),
+        };
         let (status, version) = (answer.status(), answer.version());
         let (headers, extensions) = (answer.headers().clone(), answer.extensions().clone());
-        let body = answer.bytes().await?;
-        if let Some(tokens) = said::window_in_refusal(&String::from_utf8_lossy(&body)) {
+        let body = match answer.bytes().await {
+            Ok(body) => body,
+            // It has refused, whatever its reason is.
+            Err(error) => return (Err(error.into()), Some(String::new())),
+        };
+        let text = String::from_utf8_lossy(&body);
+        if let Some(tokens) = said::window_in_refusal(&text) {
             self.shared.options.models.note_window(self.prepared.model_name(), tokens);
         }
+        let why = said::reason_of_refusal(&text);
         let mut same = Response::new(body);
         (*same.status_mut(), *same.version_mut()) = (status, version);
         (*same.headers_mut(), *same.extensions_mut()) = (headers, extensions);
-        Ok(same.into())
+        (Ok(same.into()), Some(why))
     }
 
     /// Sends the request, with a query about the provider's cache if that is enabled.
-    async fn ask(&self) -> Result<reqwest::Response, SendError> {
+    async fn ask(&self) -> ProviderAnswer {
         let Some(asking) = self.asking().await else { return self.post(self.bodies.sent.clone()).await };
         let answer = self.post(asking).await;
-        if !is_refused(&answer) {
+        if !answer.as_ref().is_ok_and(is_refusal) {
             return answer;
         }
         // Not every model supports the query. A refusal because of it says nothing about the decisions.
         let answer = self.post(self.bodies.sent.clone()).await;
-        if !is_refused(&answer) {
+        if !answer.as_ref().is_ok_and(is_refusal) {
             self.shared.diagnosing.stop();
         }
         answer
@@ -199,7 +213,7 @@ impl Exchange {
         Some(self.target.coding.packed(asking.into()).await)
     }
 
-    async fn post(&self, body: Bytes) -> Result<reqwest::Response, SendError> {
+    async fn post(&self, body: Bytes) -> ProviderAnswer {
         let request = || self.shared.client.post(&self.target.route.url, self.target.headers.clone(), body.clone());
         match request().await {
             // Nothing was sent, so retrying cannot do anything twice.
@@ -209,8 +223,7 @@ impl Exchange {
     }
 
     fn pass(mut self, answer: reqwest::Response) -> Response<Body> {
-        let has_failed = matches!(answer.status().as_u16(), 400 | 413 | 422);
-        if has_failed {
+        if is_refusal(&answer) {
             self.prepared.note_refused();
         }
         let (status, headers) = (answer.status(), headers::without_hop_headers(answer.headers()));
@@ -357,8 +370,8 @@ fn frames_of(headers: &HeaderMap) -> AnswerFrames {
     }
 }
 
-fn is_refused(answer: &Result<reqwest::Response, SendError>) -> bool {
-    answer.as_ref().is_ok_and(|answer| matches!(answer.status().as_u16(), 400 | 413 | 422))
+fn is_refusal(answer: &reqwest::Response) -> bool {
+    matches!(answer.status().as_u16(), 400 | 413 | 422)
 }
 
 /// The response to the client if the provider cannot be reached.

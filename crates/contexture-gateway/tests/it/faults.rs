@@ -8,8 +8,9 @@ use contexture::tokens::{Estimate, TokenCounter};
 use contexture::wire::Format;
 use contexture_gateway::Options;
 
+use super::agent::Agent;
 use super::played::{long, play_some, records, small};
-use super::provider::{Fault, Provider, post};
+use super::provider::{Fault, Provider, patient, post};
 use contexture_gateway::testing::rules;
 
 /// A counter that breaks when it is told to.
@@ -115,12 +116,7 @@ async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(small()).await;
     let agent = long(Format::Messages, 16);
-    provider.set_fault(Some(Fault {
-        status: 400,
-        headers: Vec::new(),
-        body: "no",
-        only_with: Some("# What you changed"),
-    }));
+    provider.set_fault(Some(Fault { status: 400, headers: Vec::new(), body: "no", only_with: Some(FOLDED) }));
     let mut refused = 0;
     for at in agent.requests() {
         let before = provider.got().len();
@@ -136,6 +132,69 @@ async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
     assert_eq!(refused, 1, "nothing is folded in this conversation after that");
     let records = records(&gateway, agent.requests().len()).await;
     assert!(records.iter().any(|record| record.passed.as_deref().is_some_and(|why| why.contains("refused"))));
+}
+
+/// What only a rewritten request has.
+const FOLDED: &str = "# What you changed";
+
+/// What a provider says to every request, or only to those that were rewritten.
+fn refusing(only_with: Option<&'static str>) -> Fault {
+    let body =
+        r#"{"type":"error","error":{"message":"role 'system' is not supported on this model"},"request_id":"1"}"#;
+    Fault { status: 400, headers: Vec::new(), body, only_with }
+}
+
+/// A conversation, what is sent of it if nothing is refused, and the first request of it that is folded.
+async fn undisturbed() -> (Agent, Vec<String>, usize) {
+    let agent = long(Format::Messages, 20);
+    let provider = Provider::start().await;
+    let sent = play_some(&provider.gateway(patient()).await, &provider, &agent, &agent.requests()).await;
+    let folded = sent.iter().position(|body| body.contains(FOLDED)).expect("something is folded");
+    (agent, sent, folded)
+}
+
+/// Agents send what a model does not take, are refused, and go on without it. That is no reason to fold less.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_what_came_changes_no_decision() {
+    let (agent, sent, folded) = undisturbed().await;
+    let requests = agent.requests();
+    // The first request; the one that is folded; and a later one. The last two are refused in both forms.
+    for refused in [0, folded, folded + 3] {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(patient()).await;
+        let (first, second) = requests.split_at(refused);
+        play_some(&gateway, &provider, &agent, first).await;
+        provider.set_fault(Some(refusing(None)));
+        assert_eq!(post(&gateway, agent.format, agent.request(second[0], refused % 2 == 0)).await.0, 400);
+        provider.set_fault(None);
+        for (n, at) in (refused..).zip(second) {
+            let (status, answer) = post(&gateway, agent.format, agent.request(*at, n % 2 == 0)).await;
+            assert_eq!(status, 200, "{answer}");
+            assert!(provider.last().body == sent[n], "request {n} after a refusal of {refused}");
+        }
+    }
+}
+
+/// The provider may have refused it because it was rewritten, and as it came for another reason.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_different_refusals_only_what_is_necessary_is_folded() {
+    let (agent, sent, folded) = undisturbed().await;
+    let requests = agent.requests();
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(patient()).await;
+    let (first, second) = requests.split_at(folded);
+    play_some(&gateway, &provider, &agent, first).await;
+    provider.set_fault(Some(refusing(Some(FOLDED))));
+    // So small that nobody believes it.
+    provider.set_window(999);
+    assert_eq!(post(&gateway, agent.format, agent.request(second[0], false)).await.0, 400);
+    assert_eq!(provider.got().len(), folded + 2, "it was sent in both forms");
+    provider.set_fault(None);
+    provider.set_window(u64::MAX);
+    for body in play_some(&gateway, &provider, &agent, second).await {
+        assert!(!body.contains(FOLDED));
+    }
+    assert!(sent.last().is_some_and(|body| body.contains(FOLDED)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +229,7 @@ async fn a_provider_that_refuses_all_rewritten_requests_gets_each_request_once()
         let (first, second) = requests.split_at(requests.len() - 8);
         play_some(&gateway, &provider, &agent, first).await;
         // From now on, what was folded before is refused too.
-        let only_with = Some("# What you changed");
+        let only_with = Some(FOLDED);
         provider.set_fault(Some(Fault { status: 400, headers: Vec::new(), body: "no", only_with }));
         let mut counts = Vec::new();
         for at in second {
