@@ -178,6 +178,8 @@ export async function provide({ steps, fault, end, commands }) {
     count += 1;
     // What breaks a rule is refused, as the provider would.
     if (entry.faults.length > 0) return refuse(response, kind, 400, "invalid_request_error", {}, entry.faults[0]);
+    // Not every model takes instructions inside a conversation.
+    if (process.env.WITHOUT === "system" && kind === "messages" && body.messages.some(({ role }) => role === "system")) return refuse(response, kind, 400, "invalid_request_error", {}, "role 'system' is not supported on this model");
     const took = cache.serve(kind, body);
     if (took.total > window) return refuse(response, kind, 400, "invalid_request_error", {}, `prompt is too long: ${took.total} tokens > ${window} maximum`);
     Object.assign(entry, { took, billed: billed(took, prices) });
