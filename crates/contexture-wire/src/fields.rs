@@ -34,6 +34,11 @@ impl<'a> Fields<'a> {
         text_of(self.get(name)?)
     }
 
+    /// Whether it is a message of whoever runs the agent, not of the person or the model.
+    pub(super) fn is_instruction(&self) -> bool {
+        matches!(self.text("role").as_deref(), Some("system" | "developer"))
+    }
+
     /// Whether a field is there and true.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")

@@ -145,10 +145,7 @@ impl<'a> Request<'a> {
 
     /// How many messages at the start are instructions: they are never touched.
     pub fn leading_instructions(&self) -> usize {
-        let is_instruction = |raw: &&&RawValue| {
-            let role = Fields::parse(raw.get()).ok().and_then(|fields| fields.text("role"));
-            role.is_some_and(|role| role == "system" || role == "developer")
-        };
+        let is_instruction = |raw: &&&RawValue| Fields::parse(raw.get()).is_ok_and(|fields| fields.is_instruction());
         match self.format {
             Format::Messages | Format::Gemini => 0,
             Format::Chat | Format::Responses => self.messages.iter().take_while(is_instruction).count(),
@@ -158,7 +155,7 @@ impl<'a> Request<'a> {
     /// Whether the client asks the provider to compact the conversation, in a way of its own.
     pub fn asks_for_compaction(&self) -> bool {
         let last = self.messages.last().and_then(|raw| Fields::parse(raw.get()).ok());
-        last.is_some_and(|fields| fields.text("type").is_some_and(|kind| kind == "compaction_trigger"))
+        last.and_then(|fields| fields.text("type")).as_deref() == Some("compaction_trigger")
     }
 
     /// Its cache marks.

@@ -38,7 +38,7 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
             Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
         }
         // What developers add in forms of their own, such as more tools.
-        _ if fields.text("role").is_some_and(|role| role == "developer" || role == "system") => {
+        _ if fields.is_instruction() => {
             Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
         }
         kind => return Err(WireError::UnknownKind(kind.to_owned())),
