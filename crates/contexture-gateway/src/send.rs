@@ -5,6 +5,7 @@ pub mod upstream;
 pub mod tls;
 pub(crate) mod client;
 pub(crate) mod passing;
+mod rejection;
 pub(crate) mod exchange;
 
 pub use tls::prepare_tls;

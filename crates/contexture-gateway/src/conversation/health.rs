@@ -111,7 +111,7 @@ impl Health {
     }
 
     /// Notes that the provider refused a request in every form, and that its being rewritten may be why.
-    pub fn note_unanswered(&mut self) {
+    pub fn note_unclear_refusal(&mut self) {
         self.was_refused = true;
     }
 

@@ -132,9 +132,9 @@ impl ConversationState {
 
     /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what
     /// was decided about it is reverted, and if it comes again it is new. Its being rewritten may be why.
-    pub fn note_unanswered(&mut self, messages: usize) {
+    pub fn note_unclear_refusal(&mut self, messages: usize) {
         self.note_unsent(messages);
-        self.health.note_unanswered();
+        self.health.note_unclear_refusal();
     }
 
     /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it

@@ -216,7 +216,7 @@ impl PreparedRequest {
         self.outgoing = Outgoing::GivenUp(match answer {
             SecondAnswer::Accepted => PassReason::Refused,
             SecondAnswer::RefusedAlike => PassReason::RefusedAlike,
-            SecondAnswer::Other => PassReason::RefusedBoth,
+            SecondAnswer::Other => PassReason::NotAccepted,
         });
     }
 
@@ -304,9 +304,9 @@ impl PreparedRequest {
     /// decided anew.
     pub fn note_refused(&self) {
         let Some(conversation) = &self.conversation else { return };
-        let may_be_ours = self.body().is_some() || matches!(self.outgoing.why(), Some(PassReason::RefusedBoth));
+        let may_be_ours = self.body().is_some() || matches!(self.outgoing.why(), Some(PassReason::NotAccepted));
         match may_be_ours {
-            true => conversation.state().note_unanswered(self.messages),
+            true => conversation.state().note_unclear_refusal(self.messages),
             false => conversation.state().note_unsent(self.messages),
         }
         *conversation.folder() = None;

@@ -77,7 +77,7 @@ pub enum PassReason {
     /// The provider refused it in both forms, for the same reason.
     #[error("the provider refused it, as it came for the same reason as rewritten")]
     RefusedAlike,
-    /// The provider refused it in both forms.
-    #[error("the provider refused it, rewritten and as it came")]
-    RefusedBoth,
+    /// The provider refused it as rewritten, and did not accept it as it came.
+    #[error("the provider refused the rewritten request, and did not accept it as it came")]
+    NotAccepted,
 }

@@ -12,7 +12,6 @@ use crate::accept::coding::Coding;
 use crate::accept::headers;
 use crate::accept::refusal::refusal;
 use crate::account::cap::Spent;
-use crate::account::models::said;
 use crate::account::record::RequestRecord;
 use crate::account::session::BegunRecord;
 use crate::account::spending::Admission;
@@ -21,6 +20,7 @@ use crate::decide::rewriting::unbound;
 use crate::remember::passing::PassingRequest;
 use crate::send::client::SendError;
 use crate::send::passing::Passing;
+use crate::send::rejection::Rejection;
 use crate::send::upstream::Route;
 use crate::shared::SharedState;
 use crate::watch::{AnswerCopy, RequestWatch};
@@ -73,6 +73,7 @@ pub(crate) struct Timing {
     pub(crate) own: Duration,
 }
 
+/// A response, or why there is none.
 type ProviderAnswer = Result<reqwest::Response, SendError>;
 
 /// A request after the decision, until its response has been forwarded.
@@ -121,14 +122,14 @@ impl Exchange {
 
     pub(crate) async fn send(mut self) -> Response<Body> {
         let measuring = self.prepared.measuring(&self.bodies.text).map(tokio::task::spawn_blocking);
-        let (mut answer, refusal) = self.heard(self.ask().await).await;
+        let (mut answer, rejection) = self.heard(self.ask().await).await;
         if let Some(measuring) = measuring
             && let Ok(sizes) = measuring.await
         {
             self.prepared.note_sizes(sizes);
         }
         self.following = self.to_follow.take().map(|follow| follow());
-        if let Some(first) = refusal
+        if let Some(first) = rejection
             && self.prepared.body().is_some()
         {
             let unbound = self.unbound();
@@ -138,7 +139,7 @@ impl Exchange {
             };
             let (again, second) = self.heard(self.post(body).await).await;
             let said = match second {
-                Some(second) if second == first && !second.is_empty() => SecondAnswer::RefusedAlike,
+                Some(second) if second.is_like(&first) => SecondAnswer::RefusedAlike,
                 None if again.as_ref().is_ok_and(|answer| answer.status().is_success()) => SecondAnswer::Accepted,
                 _ => SecondAnswer::Other,
             };
@@ -164,41 +165,29 @@ impl Exchange {
         unbound(&request.addressed_to(model.as_deref()))
     }
 
-    /// Reads a refusal, and notes what it says about the size of the window. Returns the same answer, and why it
-    /// refuses if it does.
-    async fn heard(&self, answer: ProviderAnswer) -> (ProviderAnswer, Option<String>) {
+    /// Reads what the provider says if it refuses the request. Returns the same answer.
+    async fn heard(&self, answer: ProviderAnswer) -> (ProviderAnswer, Option<Rejection>) {
         let answer = match answer {
-            Ok(answer) if is_refusal(&answer) => answer,
+            Ok(answer) if Rejection::is_in(&answer) => answer,
             other => return (other, None),
         };
-        let (status, version) = (answer.status(), answer.version());
-        let (headers, extensions) = (answer.headers().clone(), answer.extensions().clone());
-        let body = match answer.bytes().await {
-            Ok(body) => body,
-            // It has refused, whatever its reason is.
-            Err(error) => return (Err(error.into()), Some(String::new())),
-        };
-        let text = String::from_utf8_lossy(&body);
-        if let Some(tokens) = said::window_in_refusal(&text) {
+        let (answer, rejection) = Rejection::read(answer).await;
+        if let Some(tokens) = rejection.window() {
             self.shared.options.models.note_window(self.prepared.model_name(), tokens);
         }
-        let why = said::reason_of_refusal(&text);
-        let mut same = Response::new(body);
-        (*same.status_mut(), *same.version_mut()) = (status, version);
-        (*same.headers_mut(), *same.extensions_mut()) = (headers, extensions);
-        (Ok(same.into()), Some(why))
+        (answer.map_err(SendError::from), Some(rejection))
     }
 
     /// Sends the request, with a query about the provider's cache if that is enabled.
     async fn ask(&self) -> ProviderAnswer {
         let Some(asking) = self.asking().await else { return self.post(self.bodies.sent.clone()).await };
         let answer = self.post(asking).await;
-        if !answer.as_ref().is_ok_and(is_refusal) {
+        if !answer.as_ref().is_ok_and(Rejection::is_in) {
             return answer;
         }
         // Not every model supports the query. A refusal because of it says nothing about the decisions.
         let answer = self.post(self.bodies.sent.clone()).await;
-        if !answer.as_ref().is_ok_and(is_refusal) {
+        if !answer.as_ref().is_ok_and(Rejection::is_in) {
             self.shared.diagnosing.stop();
         }
         answer
@@ -223,7 +212,7 @@ impl Exchange {
     }
 
     fn pass(mut self, answer: reqwest::Response) -> Response<Body> {
-        if is_refusal(&answer) {
+        if Rejection::is_in(&answer) {
             self.prepared.note_refused();
         }
         let (status, headers) = (answer.status(), headers::without_hop_headers(answer.headers()));
@@ -368,10 +357,6 @@ fn frames_of(headers: &HeaderMap) -> AnswerFrames {
         kind if kind.starts_with("text/event-stream") => AnswerFrames::Events,
         _ => AnswerFrames::Whole,
     }
-}
-
-fn is_refusal(answer: &reqwest::Response) -> bool {
-    matches!(answer.status().as_u16(), 400 | 413 | 422)
 }
 
 /// The response to the client if the provider cannot be reached.

@@ -191,6 +191,8 @@ async fn after_different_refusals_only_what_is_necessary_is_folded() {
     assert_eq!(provider.got().len(), folded + 2, "it was sent in both forms");
     provider.set_fault(None);
     provider.set_window(u64::MAX);
+    let said = records(&gateway, folded + 1).await[folded].passed.clone();
+    assert!(said.is_some_and(|why| why.ends_with("did not accept it as it came")));
     for body in play_some(&gateway, &provider, &agent, second).await {
         assert!(!body.contains(FOLDED));
     }

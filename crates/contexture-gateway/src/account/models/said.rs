@@ -44,13 +44,6 @@ pub fn window_in_refusal(text: &str) -> Option<u64> {
     })
 }
 
-/// Why a request was refused, without what differs for every request.
-pub fn reason_of_refusal(text: &str) -> String {
-    let body: Value = serde_json::from_str(text).unwrap_or_default();
-    let message = body["error"]["message"].as_str().or_else(|| body["message"].as_str());
-    message.unwrap_or(text).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -68,17 +61,6 @@ mod tests {
         let google = json!({"models": [{"name": "models/gemini-2.5-pro", "inputTokenLimit": 1_048_576}]});
         assert_eq!(windows_in_list(&google), [("models/gemini-2.5-pro".to_owned(), 1_048_576)]);
         assert_eq!(windows_in_list(&json!([1, 2])), []);
-    }
-
-    #[test]
-    fn refusals_for_the_same_reason_are_alike() {
-        let anthropic = |id| json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}, "request_id": id});
-        let check = |text: &str, expected| assert_eq!(reason_of_refusal(text), expected, "{text}");
-        check(&anthropic("1").to_string(), "no");
-        check(&anthropic("2").to_string(), "no");
-        check(r#"{"message":"Malformed input request"}"#, "Malformed input request");
-        check("plain text", "plain text");
-        check("", "");
     }
 
     #[test]
