@@ -1,8 +1,6 @@
-//! The crates of the workspace: which may use which, how large each is, and a map made of the first lines of their
-//! files.
+//! The crates of the workspace: which may use which, and that every file says its subject.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,9 +46,6 @@ const CRATES: [(&str, &[&str]); 13] = [
 
 /// The crate of benchmarks, which may use everything and which nothing uses.
 const BENCH: &str = "contexture-bench";
-
-/// Most lines of code of a crate, without tests.
-const MOST_LINES: usize = 16_000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -127,60 +122,18 @@ fn crates_use_only_crates_below_them() {
     assert_eq!(there, known, "every crate has its place");
 }
 
-/// Lines that are neither blank nor a comment, before a file's tests.
-fn lines_of_code(text: &str) -> usize {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+/// Whether a file begins with a sentence that says its subject.
+fn says_its_subject(text: &str) -> bool {
+    text.lines().next().and_then(|line| line.strip_prefix("//!")).is_some_and(|subject| !subject.trim().is_empty())
 }
 
 #[test]
-fn no_crate_is_too_large() {
-    for (name, _) in CRATES {
-        let lines: usize = sources_of(name).values().map(|text| lines_of_code(text)).sum();
-        println!("{name}: {lines} lines of code");
-        assert!(lines <= MOST_LINES, "{name} has {lines} lines of code; more than {MOST_LINES} are two subjects");
-    }
-}
-
-/// The first sentence of a file, which says its subject.
-fn subject(file: &str, text: &str) -> String {
-    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
-    let head: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
-    assert!(!head.is_empty(), "{file} does not begin with a line that says its subject");
-    let head = head.join(" ");
-    match head.split_once(". ") {
-        Some((first, _)) => format!("{first}."),
-        None => head,
-    }
-}
-
-/// The page that lists every file with its subject.
-fn map() -> String {
-    let mut page = String::from(
-        "# Map\n\nEvery source file with the sentence on its top. This page is made from these sentences; a test says \
-         how.\n",
-    );
+fn every_file_says_its_subject() {
     for name in all_crates() {
-        let files = sources_of(name);
-        let root = files.get("lib.rs").expect("a crate has a root");
-        let _ = write!(page, "\n## `{name}`\n\n{}\n\n| file | subject |\n| --- | --- |\n", subject("lib.rs", root));
-        for (file, text) in files.iter().filter(|(file, _)| *file != "lib.rs") {
-            let _ = writeln!(page, "| `{file}` | {} |", subject(file, text).replace('|', "\\|"));
-        }
+        let silent: Vec<String> =
+            sources_of(name).into_iter().filter(|(_, text)| !says_its_subject(text)).map(|(file, _)| file).collect();
+        assert!(silent.is_empty(), "{silent:?} of {name} do not begin with a line that says their subject");
     }
-    page
-}
-
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the files of the workspace are what is tested")]
-fn the_map_is_what_the_files_say() {
-    let file = root().join("docs/map.md");
-    let map = map();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&file, &map).unwrap();
-    }
-    let is_current = fs::read_to_string(&file).is_ok_and(|kept| kept == map);
-    assert!(is_current, "docs/map.md is not current; UPDATE_DOCS=1 cargo test -p contexture-core --test it crates");
 }
 
 /// The names in code marks of a text that look like paths of files.

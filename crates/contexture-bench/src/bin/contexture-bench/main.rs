@@ -3,6 +3,7 @@
 mod judge;
 mod gateway;
 mod grades;
+mod hashes;
 mod fit;
 mod recall;
 mod postgres;
@@ -25,6 +26,7 @@ enum BenchCommand {
     Judge(judge::JudgeCommand),
     Gateway(gateway::PlayCommand),
     Grades(grades::GradesCommand),
+    Hashes(hashes::HashesCommand),
     Fit(fit::FitCommand),
     Recall(recall::RecallCommand),
     Postgres(postgres::PostgresCommand),
@@ -49,6 +51,7 @@ fn run(command: BenchCommand) -> Result<(), Failure> {
         BenchCommand::Judge(judge) => judge::print(judge),
         BenchCommand::Gateway(play) => gateway::run(&play),
         BenchCommand::Grades(grades) => grades::print(&grades),
+        BenchCommand::Hashes(hashes) => hashes::print(&hashes),
         BenchCommand::Fit(fit) => fit::print(fit),
         BenchCommand::Recall(recall) => recall::print(&recall),
         BenchCommand::Postgres(postgres) => postgres::run(&postgres),
