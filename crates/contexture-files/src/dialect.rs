@@ -234,7 +234,7 @@ impl Dialects {
     /// The arguments of a call of a tool under the names that agents commonly use, where the table names others.
     ///
     /// ```
-    /// use contexture::files::dialect::{Dialects, Does, ToolEntry};
+    /// use contexture_files::dialect::{Dialects, Does, ToolEntry};
     /// let entry = ToolEntry { command: Some("line".to_owned()), ..ToolEntry::new("perform", Does::Run) };
     /// let dialects = Dialects::builtin().with(entry);
     /// let arguments = serde_json::json!({ "line": "ls", "why": "to see" });

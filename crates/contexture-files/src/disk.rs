@@ -41,12 +41,11 @@ pub enum OnDisk {
 /// its stamp is checked.
 ///
 /// ```
-/// # use contexture::fs::LocalFs;
+/// # use contexture_core::testing::MemoryFs;
 /// # use contexture_files::disk::{Gate, OnDisk, Wanted};
-/// # let project = tempfile::tempdir().unwrap();
-/// # std::fs::write(project.path().join("a.rs"), "fn a() {}\n").unwrap();
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let files = LocalFs::open(project.path()).unwrap();
+/// let files = MemoryFs::new();
+/// files.set("a.rs", "fn a() {}\n");
 /// let wanted = Wanted { file: 0, path: "a.rs".into(), is_as_compared: false };
 /// let found = Gate::default().look(&files, &[wanted]).await;
 /// assert_eq!(found, [(0, OnDisk::Text("fn a() {}\n".into()))]);

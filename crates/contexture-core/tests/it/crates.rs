@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 const CRATES: [(&str, &[&str]); 13] = [
     ("contexture-core", &[]),
     ("contexture-text", &["contexture-core"]),
+    ("contexture-store", &["contexture-core", "contexture-text"]),
+    ("contexture-wire", &["contexture-core", "contexture-text"]),
     ("contexture-files", &["contexture-core", "contexture-text"]),
     ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-wire", &["contexture-core", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
-    ("contexture-store", &["contexture-core", "contexture-text"]),
     (
         "contexture",
         &[

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use contexture::decision::{Action, Decision};
-use contexture::fold::FoldDecision;
+use contexture::files::dialect::Dialects;
+use contexture::files::model::FileModel;
+use contexture::files::tracker::{FileTracker, TruncationPriority};
+use contexture::fold::{FoldDecision, Folder, Meter, Policy};
 use contexture::layer::{CacheState, ProjectHistoryResult};
 use contexture::layers::file_history::FileHistory;
 use contexture::tokens::{Estimate, TokenCounter, count_item};
 use contexture::transcript::Record;
 use contexture::{History, Item, ItemLog, ThreadId};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fold::{Step, conversation, until_it_folds};
 
@@ -417,4 +420,36 @@ fn one_thread_does_not_wait_for_another() {
         assert_eq!(slow.join().unwrap(), 3);
     });
     assert_eq!(counter.told.load(Ordering::Relaxed), 1, "the fast thread came through while the slow one waited");
+}
+
+/// `FileTracker` and `file-history` have one model of files.
+#[test]
+fn a_tracker_knows_what_a_fold_knows() {
+    let mut items = vec![Item::user("Fix the port in src/config.ts, see docs/ports.md")];
+    let mut run = |id: &str, name: &str, arguments: Value, output: &str| {
+        items.push(Item::call(id, name, arguments.to_string()));
+        items.push(Item::output(id, output));
+    };
+    run("1", "Read", json!({"file_path": "/app/src/config.ts"}), "1\tconst port = 80;\n2\texport default port;\n");
+    run("2", "Bash", json!({"command": "cd /app && sed -i 's/80/8080/' src/config.ts"}), "");
+    run("3", "Edit", json!({"file_path": "/app/src/config.ts", "old_string": "export", "new_string": "module"}), "ok");
+    run("4", "Bash", json!({"command": "cat /app/docs/ports.md"}), "Ports\n");
+    run("5", "Grep", json!({"pattern": "port", "path": "/app"}), "/app/a.ts:3:port\n");
+    items.push(Item::assistant("Done, see src/config.ts."));
+    let tracker = FileTracker::of_items(&items, &Dialects::builtin());
+    let mut folder = Folder::new(Policy::new(100_000), Meter::new(Arc::new(Estimate)));
+    for item in items {
+        folder.push([(Arc::new(item), 10)]);
+    }
+    let known = |model: &FileModel| {
+        let files = model.files().iter();
+        files.map(|file| (file.path.clone(), file.text(), file.edits, file.reads, file.named > 0)).collect::<Vec<_>>()
+    };
+    assert_eq!(known(tracker.model()), known(folder.model()));
+    assert_eq!(tracker.priority("/app/src/config.ts"), TruncationPriority::Never);
+    let layer = FileHistory::default();
+    assert!(layer.files(&ItemLog::new()).recent_files(0, 0).is_empty());
+    let recent: Vec<(String, u64)> =
+        tracker.recent_files(5, 2).into_iter().map(|file| (file.path, file.last_access_step)).collect();
+    assert_eq!(recent, [("/app/docs/ports.md".to_owned(), 4), ("/app/src/config.ts".to_owned(), 3)]);
 }

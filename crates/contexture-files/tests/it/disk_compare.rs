@@ -1,8 +1,8 @@
 //! Comparing what is known of a file with the disk: what is still there is verified, and nothing is learnt.
 
-use contexture::files::model::{Compared, FileModel, Found, Grade, Verified};
-use contexture::files::numbering::Passage;
-use contexture::files::observation::Observation;
+use contexture_files::model::{Compared, FileModel, Found, Grade, Verified};
+use contexture_files::numbering::Passage;
+use contexture_files::observation::Observation;
 use proptest::prelude::*;
 
 fn read(path: &str, first: usize, text: &str, whole: bool) -> Observation {

@@ -1,8 +1,8 @@
 //! What is claimed of a file after calls that someone could take for something else.
 
-use contexture::files::model::FileModel;
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::model::FileModel;
+use contexture_files::observer::Observer;
 use serde_json::{Value, json};
 
 /// What is known after some calls.

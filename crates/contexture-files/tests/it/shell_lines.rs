@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use contexture::files::shell::parse;
+use contexture_files::shell::parse;
 use proptest::prelude::*;
 
 /// What bash makes of the words of a line that is plain to the parser.

@@ -1,9 +1,9 @@
 //! Lines that every engineer types all day and that change nothing cast no doubt on any file, and lines that look like
 //! them but change something do.
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde_json::json;
 
 const FILES: [&str; 3] = ["/p/a.go", "/p/src/b.ts", "c.py"];

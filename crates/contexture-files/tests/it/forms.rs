@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use contexture::Item;
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
-use contexture::transcript::Transcript;
-use contexture::wire::{Format, Request, read};
+use contexture_core::Item;
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
+use contexture_wire::transcript::Transcript;
+use contexture_wire::{Format, Request, read};
 use serde_json::{Value, json};
 
 const PATH: &str = "/p/a.txt";

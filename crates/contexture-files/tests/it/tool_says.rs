@@ -3,9 +3,9 @@
 //! Every case knows the file before and after. Whatever was said, no line that the model does not doubt may be missing
 //! from the file, and a file that is claimed to be whole must be.
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Item, Message, Meta, Origin, Outcome, Role};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message, Meta, Origin, Outcome, Role};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde_json::{Value, json};
 
 const PATH: &str = "/p/a.txt";

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! What command lines of PowerShell tell about files: held against its documentation, since it is not at hand here.
 
-use contexture::files::dialect::Dialects;
-use contexture::files::model::FileModel;
-use contexture::files::numbering::Passage;
-use contexture::files::observation::Observation;
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::dialect::Dialects;
+use contexture_files::model::FileModel;
+use contexture_files::numbering::Passage;
+use contexture_files::observation::Observation;
+use contexture_files::observer::Observer;
 use serde_json::json;
 
 fn observe(command: &str, output: &str) -> Vec<Observation> {

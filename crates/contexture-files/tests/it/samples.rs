@@ -1,9 +1,9 @@
 //! What the tools of known agents print, one sample of each kind: what a read shows, a change that was made, one that was
 //! not, and one that came out differently.
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde_json::{Value, json};
 
 const PATH: &str = "/p/a.py";
@@ -465,7 +465,7 @@ fn what_known_agents_say_after_edits_is_understood() {
 fn words_about_a_file_are_not_its_text() {
     let mut world = World::read();
     let text = "I have *added these files to the chat* so you can go ahead and edit them.\n\n/p/a.py\n```\ndef f():\n    return 3\n```\n";
-    let item = contexture::Item::user(text);
+    let item = contexture_core::Item::user(text);
     let told = world.observer.hear(item.as_message().unwrap());
     told.iter().for_each(|observation| world.model.apply(2, observation));
     let file = world.model.place(PATH).unwrap();

@@ -1,9 +1,9 @@
 //! Doubt is as narrow as what is known allows, and not narrower: for each thing that is believed to stay there is one
 //! beside it, which looks much the same, after which it must be in doubt.
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde_json::{Value, json};
 
 const A: &str = "/p/a.go";

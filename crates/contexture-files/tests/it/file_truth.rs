@@ -1,8 +1,8 @@
 //! What the model calls sure is so: it is compared with real files after every step of random work on them.
 
-use contexture::files::dialect::Dialects;
-use contexture::files::model::FileModel;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::dialect::Dialects;
+use contexture_files::model::FileModel;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! How far commands reach: which files they put in doubt, which they leave alone, and whose lines they print.
 
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::observer::Observer;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::observer::Observer;
 use serde_json::json;
 
 const FILES: [&str; 5] = ["/p/a.go", "/p/b.go", "/p/src/c.ts", "/p/-dash.txt", "/p/version"];

@@ -1,11 +1,11 @@
 //! Which call tells what about which file.
 
-use contexture::files::dialect::{Dialects, Does, ToolEntry};
-use contexture::files::model::{FileModel, Grade};
-use contexture::files::numbering::Passage;
-use contexture::files::observation::{LineChange, Observation};
-use contexture::files::patch::Hunk;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::dialect::{Dialects, Does, ToolEntry};
+use contexture_files::model::{FileModel, Grade};
+use contexture_files::numbering::Passage;
+use contexture_files::observation::{LineChange, Observation};
+use contexture_files::patch::Hunk;
 use serde_json::{Value, json};
 
 #[track_caller]

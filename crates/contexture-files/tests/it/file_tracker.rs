@@ -1,11 +1,11 @@
 //! Truncation by age spares files in use.
 
-use contexture::files::dialect::Dialects;
-use contexture::files::tracker::{
+use contexture_core::item::{FunctionCall, Item};
+use contexture_files::dialect::Dialects;
+use contexture_files::tracker::{
     FileTracker, TruncationConfig, TruncationPriority, file_stub, truncate_with_file_awareness, truncated_file_hint,
     truncation_priority,
 };
-use contexture::item::{FunctionCall, Item};
 use serde_json::json;
 
 fn call(name: &str, arguments: serde_json::Value) -> FunctionCall {
@@ -118,41 +118,6 @@ fn the_priorities_are_four_different_levels() {
     assert_eq!(calls.each_ref().map(last_kept), [Some(4), Some(9), Some(31), None]);
     let priorities = calls.each_ref().map(|call| truncation_priority(call, &dialects, &tracker));
     assert!(priorities.is_sorted_by(|a, b| a < b), "{priorities:?}");
-}
-
-/// `FileTracker` and `file-history` have one model of files.
-#[test]
-fn a_tracker_knows_what_a_fold_knows() {
-    let mut items = vec![Item::user("Fix the port in src/config.ts, see docs/ports.md")];
-    let mut run = |id: &str, name: &str, arguments: serde_json::Value, output: &str| {
-        items.push(Item::call(id, name, arguments.to_string()));
-        items.push(Item::output(id, output));
-    };
-    run("1", "Read", json!({"file_path": "/app/src/config.ts"}), "1\tconst port = 80;\n2\texport default port;\n");
-    run("2", "Bash", json!({"command": "cd /app && sed -i 's/80/8080/' src/config.ts"}), "");
-    run("3", "Edit", json!({"file_path": "/app/src/config.ts", "old_string": "export", "new_string": "module"}), "ok");
-    run("4", "Bash", json!({"command": "cat /app/docs/ports.md"}), "Ports\n");
-    run("5", "Grep", json!({"pattern": "port", "path": "/app"}), "/app/a.ts:3:port\n");
-    items.push(Item::assistant("Done, see src/config.ts."));
-    let tracker = FileTracker::of_items(&items, &Dialects::builtin());
-    let mut folder = contexture::fold::Folder::new(
-        contexture::fold::Policy::new(100_000),
-        contexture::fold::Meter::new(std::sync::Arc::new(contexture::tokens::Estimate)),
-    );
-    for item in items {
-        folder.push([(std::sync::Arc::new(item), 10)]);
-    }
-    let known = |model: &contexture::files::model::FileModel| {
-        let files = model.files().iter();
-        files.map(|file| (file.path.clone(), file.text(), file.edits, file.reads, file.named > 0)).collect::<Vec<_>>()
-    };
-    assert_eq!(known(tracker.model()), known(folder.model()));
-    assert_eq!(tracker.priority("/app/src/config.ts"), TruncationPriority::Never);
-    let layer = contexture::layers::FileHistory::default();
-    assert!(layer.files(&contexture::log::ItemLog::new()).recent_files(0, 0).is_empty());
-    let recent: Vec<(String, u64)> =
-        tracker.recent_files(5, 2).into_iter().map(|file| (file.path, file.last_access_step)).collect();
-    assert_eq!(recent, [("/app/docs/ports.md".to_owned(), 4), ("/app/src/config.ts".to_owned(), 3)]);
 }
 
 #[test]

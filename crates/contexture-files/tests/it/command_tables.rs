@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use contexture::files::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
-use contexture::files::commands::options::{RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
-use contexture::files::commands::table::{Action, ActionEffect, Changes, Program, Runs, rows};
-use contexture::files::commands::tasks::{LOOKING_TASKS, QUESTIONS};
-use contexture::files::dialect::guess::{CHANGE_NAMES, FILE_WORDS, OTHER_THINGS, READING, RUNNING};
+use contexture_files::change_words::{CHANGERS, CHANGING, CHANGING_TASKS, CHANGING_WORDS, PROJECT_CHANGING};
+use contexture_files::commands::options::{RISKY_PREFIXES, RISKY_VARIABLES, WRITES, WRITES_WHOLE};
+use contexture_files::commands::table::{Action, ActionEffect, Changes, Program, Runs, rows};
+use contexture_files::commands::tasks::{LOOKING_TASKS, QUESTIONS};
+use contexture_files::dialect::guess::{CHANGE_NAMES, FILE_WORDS, OTHER_THINGS, READING, RUNNING};
 
 const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
 

@@ -1,8 +1,8 @@
 //! Line numbers that no file has: nothing of them is believed, and nothing overflows.
 
-use contexture::files::dialect::Dialects;
-use contexture::files::model::FileModel;
-use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
+use contexture_files::dialect::Dialects;
+use contexture_files::model::FileModel;
 use serde_json::{Value, json};
 
 const HUGE: u64 = u64::MAX;

@@ -1,0 +1,22 @@
+//! Tests of the crate through its public API.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod attack;
+mod claims;
+mod command_reach;
+mod command_tables;
+mod dialects;
+mod disk_compare;
+mod everyday;
+mod file_model;
+mod file_tracker;
+mod file_truth;
+mod forms;
+mod huge_numbers;
+mod narrow;
+mod powershell;
+mod samples;
+#[cfg(unix)]
+mod shell_lines;
+mod tool_says;
