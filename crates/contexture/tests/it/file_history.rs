@@ -17,7 +17,7 @@ use contexture::{History, Item, ItemLog, ThreadId};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fold::{Step, conversation, until_it_folds};
+use crate::steps::{Step, conversation, until_it_folds};
 
 const BUDGET: u64 = 4_000;
 

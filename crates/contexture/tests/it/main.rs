@@ -10,16 +10,12 @@ mod conversation;
 #[cfg(feature = "sqlite")]
 mod engine_kill;
 mod episodic;
-mod cap;
-mod decisions;
-mod dialogue;
 #[cfg(unix)]
 mod disk_engine;
 #[cfg(unix)]
 mod disk_rig;
 #[cfg(unix)]
 mod disk_project;
-mod disk_replay;
 mod examples;
 mod file_history;
 mod file_history_engine;
@@ -29,14 +25,10 @@ mod file_reference_engine;
 #[cfg(unix)]
 mod file_reference_fresh;
 mod client;
-#[cfg(unix)]
-mod file_rig;
-mod fold;
+#[cfg(feature = "bpe")]
+mod fold_counters;
 mod forgetting;
 mod guides;
-mod fold_rest;
-#[cfg(feature = "bpe")]
-mod fold_properties;
 mod kill;
 mod layer_docs;
 mod layer_suite;
@@ -46,10 +38,8 @@ mod local_fs;
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
-mod pins;
 #[cfg(unix)]
 mod postgres;
-mod records;
 mod redaction;
 mod references;
 #[cfg(feature = "sqlite")]
@@ -70,7 +60,12 @@ mod mcp_http;
 mod tool_cost;
 mod tools;
 mod transcript;
-mod views;
+#[path = "../../../contexture-fold/tests/it/records.rs"]
+#[allow(dead_code, reason = "the tests of folding use all of it")]
+mod records;
+#[path = "../../../contexture-fold/tests/it/steps.rs"]
+#[allow(dead_code, reason = "the tests of folding use all of it")]
+mod steps;
 
 /// Waits for a future on a runtime of its own.
 fn wait<T>(future: impl Future<Output = T>) -> T {

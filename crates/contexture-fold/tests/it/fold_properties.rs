@@ -1,27 +1,19 @@
 //! What holds of every window of a folder, whatever the conversation, its budget and who counts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, LazyLock};
 
-use contexture::bpe::Bpe;
-use contexture::fold::{Fold, FoldDecision, FoldWhen, Folder, Meter, Policy, ShownItem};
-use contexture::item::Role;
-use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::Record;
+use contexture_core::item::Role;
+use contexture_core::tokens::Estimate;
+use contexture_fold::{Fold, FoldDecision, FoldWhen, Folder, ShownItem};
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::fold::{Step, conversation};
 use crate::records::{
-    Counted, answers, asks, call, counted, folder, items, made, push, resume, said, sent, shortened, stored, text,
-    tokens_by, windows, windows_by,
+    Counted, all_text, answers, asks, counted, folder, items, made, push, resume, said, sent, shortened, stored, text,
+    texts, windows,
 };
-
-static O200K: LazyLock<Arc<Bpe>> = LazyLock::new(|| Arc::new(Bpe::o200k()));
-
-fn counters() -> [Arc<dyn TokenCounter>; 2] {
-    [Arc::new(Estimate), O200K.clone()]
-}
+use crate::steps::{Step, conversation};
 
 /// Steps that come back to the same few places, so that there is something to point to.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -65,16 +57,6 @@ fn plain(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// All texts in a call's arguments.
-fn texts(arguments: &Value) -> Vec<&str> {
-    match arguments {
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.iter().flat_map(texts).collect(),
-        Value::Object(fields) => fields.values().flat_map(texts).collect(),
-        _ => Vec::new(),
-    }
-}
-
 /// Every line that the agent saw or wrote.
 fn known_lines(records: &[Record]) -> HashSet<String> {
     let mut known = HashSet::new();
@@ -84,16 +66,6 @@ fn known_lines(records: &[Record]) -> HashSet<String> {
         known.extend(arguments.iter().flat_map(texts).flat_map(str::lines).map(str::to_owned));
     }
     known
-}
-
-/// Everything that a window says, calls and all.
-fn all_text(window: &[ShownItem]) -> String {
-    let said = |shown: &ShownItem| {
-        let arguments = shown.item.as_call().map(|call| call.parsed_arguments());
-        let calls = arguments.iter().flat_map(texts).collect::<Vec<_>>().join("\n");
-        format!("{}\n{calls}\n", text(&shown.item))
-    };
-    window.iter().map(said).collect()
 }
 
 /// The lines of a text that are in fences.
@@ -252,67 +224,6 @@ proptest! {
             prop_assert!(rest == whole[before..], "a restart before message {} changes a window", cut);
             prop_assert_eq!(second.account(), first.account(), "a restart before message {} changes the bill", cut);
         }
-    }
-}
-
-/// One message that is larger than any window, in every way a message can be.
-fn giants() -> Vec<(&'static str, Vec<Record>)> {
-    let words = "some words and ünïcödé 字 ".repeat(4_000);
-    let code: String = (0..4_000).map(|n| format!("let value_{n} = {n};\n")).collect();
-    let many = (0..300).map(|n| call(&format!("m{n}"), "Bash", &json!({"command": "make all"})));
-    let many = Record::response("", many);
-    let replies = (0..300).map(|n| answers(&format!("m{n}"), format!("reply {n} ").repeat(20)));
-    vec![
-        ("said by the user", vec![said(Role::User, words.clone())]),
-        ("said by the agent", vec![said(Role::Assistant, words.clone())]),
-        ("printed", vec![asks("p", "Bash", json!({"command": "make"})), answers("p", words.clone())]),
-        ("read", vec![asks("r", "Read", json!({"file_path": "/a.rs"})), answers("r", code.clone())]),
-        ("written", vec![asks("w", "Write", json!({"file_path": "/a.rs", "content": code})), answers("w", "ok")]),
-        ("one line", vec![asks("l", "Bash", json!({"command": "x"})), answers("l", "x".repeat(100_000))]),
-        ("many calls", std::iter::once(many).chain(replies).collect()),
-    ]
-}
-
-#[test]
-fn no_message_is_too_large_for_a_window_whoever_counts() {
-    for (kind, giant) in giants() {
-        for counter in counters() {
-            for budget in [1_000, 8_000] {
-                let mut folder = Folder::new(Policy::new(budget), Meter::of_texts(counter.clone()));
-                folder.push(counted(&*counter, &said(Role::User, "Please go on.")));
-                let rest = [said(Role::User, "And now?"), said(Role::Assistant, "Done."), said(Role::User, "Good.")];
-                for record in giant.iter().chain(&rest) {
-                    folder.push(counted(&*counter, record));
-                    let window = folder.request().to_vec();
-                    let tokens = tokens_by(&*counter, &window);
-                    assert!(tokens <= budget, "{kind}: {tokens} of {budget} by {}", counter.name());
-                    assert!(!window.is_empty(), "{kind}: nothing is sent");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn at_8000_tokens_work_goes_on_whoever_counts() {
-    let mut steps = Vec::new();
-    for round in 0..12_usize {
-        let file = (round % 4) as u8;
-        steps.push(Step::Read { file, first: 1, count: 60 });
-        steps.push(Step::Edit { file, line: 5 + round });
-        steps.push(Step::Run { lines: 40 });
-    }
-    let records = conversation(&steps);
-    for counter in counters() {
-        let folder = Folder::new(Policy::new(8_000), Meter::of_texts(counter.clone()));
-        let (windows, _) = windows_by(&*counter, folder, &records);
-        for window in &windows {
-            let tokens = tokens_by(&*counter, window);
-            assert!(tokens <= 8_000, "{tokens} by {}", counter.name());
-        }
-        let last = all_text(windows.last().unwrap());
-        assert!(last.contains("Please fix the build."), "what was asked for is gone by {}", counter.name());
-        assert!(last.contains("    // 34\n"), "the newest change is gone by {}: {last}", counter.name());
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use contexture::files::model::{Compared, Found, Piece, Region, There};
-use contexture::fold::decision::{self, BringBack, Checked, CutSaid, DecisionError, ShownLines, ViewPart};
-use contexture::fold::{Fold, FoldDecision, FoldWhen};
+use contexture_files::model::{Compared, Found, Piece, Region, There};
+use contexture_fold::decision::{self, BringBack, Checked, CutSaid, DecisionError, ShownLines, ViewPart};
+use contexture_fold::{Fold, FoldDecision, FoldWhen};
 use serde_json::{Value, json};
 
 fn fold() -> Fold {

@@ -1,18 +1,18 @@
 //! What a user pins is never folded.
 
-use contexture::Item;
-use contexture::fold::{FoldDecision, Pins, Policy, ShownItem};
-use contexture::item::Role;
-use contexture::tokens::Estimate;
-use contexture::transcript::Record;
+use contexture_core::Item;
+use contexture_core::item::Role;
+use contexture_core::tokens::Estimate;
+use contexture_fold::{FoldDecision, Pins, Policy, ShownItem};
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::fold::{conversation, line, path, step};
 use crate::records::{
     Counted, answers, asks, call, counted, folder_of, folds, items, resume, said, says, sent, stored, text, tokens,
     windows,
 };
+use crate::steps::{conversation, line, path, step};
 
 fn pinned(budget: u64, pins: Pins) -> Policy {
     Policy::new(budget).with_pins(pins)

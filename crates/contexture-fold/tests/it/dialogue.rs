@@ -1,14 +1,14 @@
 //! What people and the agent said stays at a fold, in order and in their roles, with records of what was done.
 
-use contexture::fold::RECORDS_MARK;
-use contexture::fold::{Fold, FoldDecision, Folder, ShownItem};
-use contexture::item::{Item, Role};
-use contexture::transcript::Record;
+use contexture_core::item::{Item, Role};
+use contexture_fold::records::RECORDS_MARK;
+use contexture_fold::{Fold, FoldDecision, Folder, ShownItem};
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::fold::{Step, conversation, line, path};
 use crate::records::{answers, asks, call, folder, folds, items, made, said, sent, text, tokens, windows};
+use crate::steps::{Step, conversation, line, path};
 
 /// Something that happens in a conversation.
 #[derive(Clone, Debug)]
@@ -298,7 +298,7 @@ fn records_go_first_then_the_agents_texts_and_then_peoples() {
     assert_eq!((said, told), (0, 0));
     assert!(records > 0);
     let cut = all_folds(&folder).iter().flat_map(|fold| &fold.cut_records).next().unwrap();
-    assert_eq!(cut.hash, contexture::fold::short_hash(&"nothing new\n".repeat(60)));
+    assert_eq!(cut.hash, contexture_fold::cap::short_hash(&"nothing new\n".repeat(60)));
     assert!(window.iter().any(|shown| text(&shown.item).starts_with("finding 0: ")));
     let ([said, told, _], ..) = play(60, 8, 240);
     assert_eq!(said, 0);
@@ -398,7 +398,7 @@ fn windows_of_decisions_of_before_are_what_they_were() {
     // A fold as version 2 stored it: no text of the agent, no records.
     let records = steady(30);
     let log: Vec<_> =
-        records.iter().map(|record| crate::records::counted(&contexture::tokens::Estimate, record)).collect();
+        records.iter().map(|record| crate::records::counted(&contexture_core::tokens::Estimate, record)).collect();
     let before = json!({
         "decision": "fold", "version": 2, "at": 42, "keep": 0,
         "head": [{"logged": 0}, {"made": "# Files as you know them at message 20\n"}, {"logged": 2}, {"made": "# What you did last\n- read `x`\n"}],
@@ -408,7 +408,7 @@ fn windows_of_decisions_of_before_are_what_they_were() {
     let before = FoldDecision::from_stored(&before).unwrap();
     let count = |until: usize| log[..until].iter().map(Vec::len).sum::<usize>();
     let until = (0..log.len()).find(|until| count(*until) == 42).unwrap();
-    let mut replay = contexture::fold::Replay::new(folder(4_000), vec![before]);
+    let mut replay = contexture_fold::Replay::new(folder(4_000), vec![before]);
     log[..until].iter().for_each(|message| replay.push(message.iter().cloned()));
     let window = sent(replay.request());
     let positions: Vec<Option<usize>> = window.iter().map(|(position, ..)| *position).collect();

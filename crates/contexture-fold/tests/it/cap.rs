@@ -1,39 +1,18 @@
 //! Outputs that are too long: what is kept of them, and that the rest can be had again.
 
-use std::sync::LazyLock;
-
-use contexture::bpe::Bpe;
-use contexture::fold::{Folder, Policy, ShownItem, has_hash, short_hash};
-use contexture::item::Role;
-use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::Record;
-use contexture_fold::cap::cap;
+use contexture_core::item::Role;
+use contexture_core::tokens::{Estimate, TokenCounter};
+use contexture_fold::cap::{cap, has_hash, short_hash};
 use contexture_fold::rows::Rows;
+use contexture_fold::{Folder, Policy, ShownItem};
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::records::{answers, call, folder, push, said, shortened, text};
+use crate::records::{answers, call, folder, is_marker, push, said, shortened, text};
+use crate::steps::any_output;
 
 const TOOL: &str = "file-history/output";
-
-static O200K: LazyLock<Bpe> = LazyLock::new(Bpe::o200k);
-
-/// Counts every byte three times: far from the four bytes a token that are reckoned with.
-struct Dense;
-
-impl TokenCounter for Dense {
-    fn name(&self) -> &str {
-        "dense"
-    }
-
-    fn count(&self, text: &str) -> u64 {
-        text.len() as u64 * 3
-    }
-}
-
-fn is_marker(line: &str) -> bool {
-    line.starts_with("[… line") && line.ends_with(" …]")
-}
 
 /// A log of numbered lines with some lines replaced.
 fn log(lines: usize, special: &[(usize, &str)]) -> String {
@@ -103,41 +82,8 @@ fn one_endless_line_is_cut_too() {
     assert!(text.starts_with(pieces[0]) && text.ends_with(pieces[1]) && pieces[1].len() > 100, "{capped}");
 }
 
-fn any_output() -> impl Strategy<Value = String> {
-    let line = prop_oneof![
-        6 => "[a-z ]{0,60}",
-        2 => "\\PC{0,80}",
-        1 => Just("error: it does not work".to_owned()),
-        1 => Just("Exit code: 1".to_owned()),
-        1 => "[ab]{900,2500}",
-        1 => Just(String::new()),
-    ];
-    (prop::collection::vec(line, 0..120), prop_oneof![Just("\n"), Just("\r\n")])
-        .prop_map(|(lines, end)| lines.join(end))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-
-    #[test]
-    fn a_capped_output_is_within_its_limit_and_shows_only_what_was_there_in_order(
-        text in any_output(), limit in prop_oneof![0..40_u64, 40..2_000_u64], has_tool: bool,
-    ) {
-        let counters: [&dyn TokenCounter; 3] = [&Estimate, &Dense, &*O200K];
-        for counter in counters {
-            let capped = cap(counter, &text, limit, has_tool.then_some(TOOL));
-            prop_assert!(counter.count(&capped) <= limit, "{} of {limit}", counter.count(&capped));
-            if counter.count(&text) <= limit {
-                prop_assert_eq!(&capped, &text);
-            }
-            let mut rest = text.as_str();
-            for line in capped.split('\n').filter(|line| !is_marker(line)) {
-                let at = rest.find(line);
-                prop_assert!(at.is_some(), "{line:?} was not there, or before");
-                rest = &rest[at.unwrap() + line.len()..];
-            }
-        }
-    }
 
     #[test]
     fn rows_are_the_text(text in any_output()) {

@@ -1,7 +1,7 @@
 //! What a view says of the lines that it shows.
 
-use contexture::item::Role;
-use contexture::transcript::Record;
+use contexture_core::item::Role;
+use contexture_wire::transcript::Record;
 use serde_json::json;
 
 use crate::records::{answers, call, folder, push, said, text};

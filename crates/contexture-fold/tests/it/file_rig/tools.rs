@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use contexture::item::Outcome;
+use contexture_core::item::Outcome;
 use serde_json::json;
 
 use super::Rig;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use contexture::Item;
-use contexture::fold::{FoldDecision, Folder, Meter, Policy, Replay, ShownItem};
-use contexture::item::{FunctionCall, Role};
-use contexture::tokens::{Estimate, TokenCounter};
-use contexture::transcript::Record;
+use contexture_core::Item;
+use contexture_core::item::{FunctionCall, Role};
+use contexture_core::tokens::{Estimate, TokenCounter};
+use contexture_fold::{FoldDecision, Folder, Meter, Policy, Replay, ShownItem};
+use contexture_wire::transcript::Record;
 use serde_json::Value;
 
 /// The items of one message, each with its tokens.
@@ -148,4 +148,29 @@ pub(crate) fn tokens_by(counter: &dyn TokenCounter, window: &[ShownItem]) -> u64
 
 pub(crate) fn tokens(window: &[ShownItem]) -> u64 {
     tokens_by(&Estimate, window)
+}
+
+/// All texts in a call's arguments.
+pub(crate) fn texts(arguments: &Value) -> Vec<&str> {
+    match arguments {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Everything that a window says, calls and all.
+pub(crate) fn all_text(window: &[ShownItem]) -> String {
+    let said = |shown: &ShownItem| {
+        let arguments = shown.item.as_call().map(|call| call.parsed_arguments());
+        let calls = arguments.iter().flat_map(texts).collect::<Vec<_>>().join("\n");
+        format!("{}\n{calls}\n", text(&shown.item))
+    };
+    window.iter().map(said).collect()
+}
+
+/// Whether a line stands for lines that were left out.
+pub(crate) fn is_marker(line: &str) -> bool {
+    line.starts_with("[… line") && line.ends_with(" …]")
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use contexture::Item;
-use contexture::fold::{FoldDecision, Folder, Pins, Policy, Rest, RestError};
-use contexture::item::{FunctionCallOutput, Meta, Origin, Outcome, Reasoning, Role};
-use contexture::tokens::Estimate;
-use contexture::transcript::Record;
+use contexture_core::Item;
+use contexture_core::item::{FunctionCallOutput, Meta, Origin, Outcome, Reasoning, Role};
+use contexture_core::tokens::Estimate;
+use contexture_fold::{FoldDecision, Folder, Pins, Policy, Rest, RestError};
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::fold::{Step, conversation};
 use crate::records::{Counted, answers, asks, call, counted, folder, folder_of, folds, said, sent};
+use crate::steps::{Step, conversation};
 
 /// A log as it is given to a folder at rest.
 type Log = Vec<(Arc<Item>, u64)>;
@@ -215,7 +215,7 @@ fn check(messages: &[Option<Counted>], fresh: impl Fn() -> Folder) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if crate::kill::IS_LONG { 24 } else { 10 }))]
+    #![proptest_config(ProptestConfig::with_cases(if crate::IS_LONG { 24 } else { 10 }))]
 
     #[test]
     fn a_folder_that_rests_before_every_message_does_what_one_does_that_stays_awake(

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use contexture::fold::ShownItem;
+use contexture_fold::ShownItem;
 
 use crate::records::{made, text};
 

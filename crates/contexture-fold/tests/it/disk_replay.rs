@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use contexture::Item;
-use contexture::files::disk::OnDisk;
-use contexture::fold::{Asking, FoldDecision, Folder, Replay};
+use contexture_core::Item;
+use contexture_files::disk::OnDisk;
+use contexture_fold::{Asking, FoldDecision, Folder, Replay};
 
-use contexture::item::Role;
-use contexture::tokens::Estimate;
-use contexture::transcript::Record;
+use contexture_core::item::Role;
+use contexture_core::tokens::Estimate;
+use contexture_wire::transcript::Record;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use contexture::Item;
-use contexture::files::dialect::Dialects;
-use contexture::files::model::{FileModel, FileState, Line, Verified};
-use contexture::files::observer::Observer;
-use contexture::fold::{FoldDecision, Folder};
-use contexture::item::{FunctionCall, FunctionCallOutput, Meta, Outcome, Role};
-use contexture::transcript::Record;
+use contexture_core::Item;
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Meta, Outcome, Role};
+use contexture_files::dialect::Dialects;
+use contexture_files::model::{FileModel, FileState, Line, Verified};
+use contexture_files::observer::Observer;
+use contexture_fold::{FoldDecision, Folder};
+use contexture_wire::transcript::Record;
 use serde_json::Value;
 
 use crate::records::{folder, push, said, text};
@@ -444,7 +444,7 @@ fn command_alone(seed: u64, template: &str) -> Result<(), String> {
 #[test]
 fn commands_alone_are_understood() {
     let rounds = number_of("CONTEXTURE_RIG_SESSIONS", 0);
-    let every = if rounds == 0 { if crate::kill::IS_LONG { 20 } else { 100 } } else { 1 };
+    let every = if rounds == 0 { if crate::IS_LONG { 20 } else { 100 } } else { 1 };
     let mut failures = Vec::new();
     let from = number_of("CONTEXTURE_RIG_FROM", 0) as usize;
     for round in 0..rounds.div_ceil(100).max(1) {
@@ -462,7 +462,7 @@ fn commands_alone_are_understood() {
 
 fn hold_against_disk(list: &str) {
     let (sessions, seed) = (
-        number_of("CONTEXTURE_RIG_SESSIONS", if crate::kill::IS_LONG { 20 } else { 5 }),
+        number_of("CONTEXTURE_RIG_SESSIONS", if crate::IS_LONG { 20 } else { 5 }),
         number_of("CONTEXTURE_RIG_SEED", 1),
     );
     let steps = number_of("CONTEXTURE_RIG_STEPS", 45);
