@@ -59,7 +59,6 @@ mod sqlite_store;
 mod mcp_http;
 mod tool_cost;
 mod tools;
-mod transcript;
 #[path = "../../../contexture-fold/tests/it/records.rs"]
 #[allow(dead_code, reason = "the tests of folding use all of it")]
 mod records;

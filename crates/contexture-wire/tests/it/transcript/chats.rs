@@ -1,6 +1,6 @@
 //! The chat formats of providers.
 
-use contexture::transcript::Transcript;
+use contexture_wire::transcript::Transcript;
 
 use super::{brief, check};
 

@@ -6,8 +6,8 @@ mod damage;
 mod long;
 mod times;
 
-use contexture::item::Role;
-use contexture::transcript::{Record, Transcript};
+use contexture_core::item::Role;
+use contexture_wire::transcript::{Record, Transcript};
 use serde_json::Value;
 
 /// A transcript as short lines: `role: text`, calls as `+id name {arguments}`, answers as `=id name`.

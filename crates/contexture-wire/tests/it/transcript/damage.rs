@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use contexture::transcript::{MAX_LINE_BYTES, ReadError, Record, Transcript};
+use contexture_wire::transcript::{MAX_LINE_BYTES, ReadError, Record, Transcript};
 use proptest::prelude::*;
 
 use super::{brief, check};
@@ -178,7 +178,7 @@ fn numbers_come_back_as_they_were_when_a_recording_is_written_and_read() {
     let recording = r#"{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"n","arguments":[222222222222222222222222,0.1,1e-300,-0]}]}"#;
     let (transcript, _) = Transcript::read(recording.as_bytes()).expect("the plain form");
     let mut written = Vec::new();
-    contexture::transcript::write(&mut written, &transcript.records[0]).expect("a vector takes all");
+    contexture_wire::transcript::write(&mut written, &transcript.records[0]).expect("a vector takes all");
     assert_eq!(Transcript::read(&written[..]).expect("the plain form").0, transcript);
 }
 

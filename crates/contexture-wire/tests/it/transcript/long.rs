@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 
-use contexture::transcript::read;
+use contexture_wire::transcript::read;
 
 /// Lines that may be read before a message leaves: those looked at to tell the layout, and those held for answers.
 const MAX_HELD_LINES: u64 = 3_000;
@@ -45,7 +45,7 @@ fn check_held(lines: u64, line_of: impl FnMut(u64) -> String, messages: u64) {
 
 #[test]
 fn very_many_lines_stream() {
-    let lines = if crate::kill::IS_LONG { 1_000_000 } else { 200_000 };
+    let lines = if cfg!(feature = "long-tests") { 1_000_000 } else { 200_000 };
     check_held(lines, |n| format!("{{\"role\":\"user\",\"text\":\"{n}\"}}\n"), lines);
 }
 

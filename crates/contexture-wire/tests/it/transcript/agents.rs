@@ -1,6 +1,6 @@
 //! The formats of agents.
 
-use contexture::transcript::Transcript;
+use contexture_wire::transcript::Transcript;
 
 use super::check;
 
@@ -204,7 +204,7 @@ fn plain_lines_are_taken_one_to_one() {
     let (transcript, _) = Transcript::read(recording.as_bytes()).expect("the plain form");
     let mut written = Vec::new();
     for record in &transcript.records {
-        contexture::transcript::write(&mut written, record).expect("a vector takes all");
+        contexture_wire::transcript::write(&mut written, record).expect("a vector takes all");
     }
     assert_eq!(String::from_utf8(written).expect("JSON is text"), recording);
 }

@@ -1,6 +1,6 @@
 //! When things were said, where a recording tells.
 
-use contexture::transcript::Transcript;
+use contexture_wire::transcript::Transcript;
 
 #[track_caller]
 fn check(recording: &str, expected: &[Option<u64>]) {
