@@ -44,8 +44,6 @@ mod redaction;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
-#[cfg(feature = "sqlite")]
-mod searching;
 mod second_instance;
 #[cfg(feature = "sqlite")]
 mod semantic_recall;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use contexture::layer::*;
-use contexture::search::{
-    Found, MemoryIndex, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, find_text,
-};
-use contexture::testing::{ScriptedModel, engine, search_conformance};
-use contexture::{Slot, memory};
+use contexture_core::layer::*;
+use contexture_core::search::{Found, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights};
+use contexture_core::testing::{ScriptedModel, engine};
+use contexture_core::{Slot, memory};
+use contexture_text::search::{MemoryIndex, find_text};
+use contexture_text::testing::search_conformance;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
