@@ -9,7 +9,6 @@
 mod conversation;
 #[cfg(feature = "sqlite")]
 mod engine_kill;
-mod episodic;
 #[cfg(unix)]
 mod disk_engine;
 #[cfg(unix)]
@@ -27,7 +26,6 @@ mod file_reference_fresh;
 mod client;
 #[cfg(feature = "bpe")]
 mod fold_counters;
-mod forgetting;
 mod guides;
 mod kill;
 mod layer_docs;
@@ -40,13 +38,10 @@ mod local_fs_race;
 mod local_fs_tree;
 #[cfg(unix)]
 mod postgres;
-mod redaction;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
 mod second_instance;
-#[cfg(feature = "sqlite")]
-mod semantic_recall;
 #[cfg(feature = "sqlite")]
 mod sqlite_index;
 #[cfg(feature = "sqlite")]

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use contexture::engine::{Engine, Execution};
-use contexture::item::{Item, Meta, Origin};
-use contexture::layers::SemanticRecall;
-use contexture::layers::semantic_recall::Search;
-use contexture::memory::memory;
-use contexture::recall::{Embedder, Extent, Passage, PastIndex, PastQuery};
-use contexture::search::{MemoryIndex, SearchIndex};
-use contexture::store::SqliteIndex;
-use contexture::testing::{Recorder, ScriptedModel, engine};
-use contexture::tokens::Estimate;
-use contexture::{BoxFuture, MemoryStore, StorageAdapter};
+use contexture_core::engine::{Engine, Execution};
+use contexture_core::item::{Item, Meta, Origin};
+use contexture_core::memory::memory;
+use contexture_core::search::SearchIndex;
+use contexture_core::testing::{Recorder, ScriptedModel, engine};
+use contexture_core::tokens::Estimate;
+use contexture_core::{BoxFuture, MemoryStore, StorageAdapter};
+use contexture_memory::layers::SemanticRecall;
+use contexture_memory::layers::semantic_recall::Search;
+use contexture_memory::recall::{Embedder, Extent, Passage, PastIndex, PastQuery};
+use contexture_store::SqliteIndex;
+use contexture_text::search::MemoryIndex;
 use proptest::prelude::*;
 
 use crate::wait;
@@ -147,7 +148,7 @@ fn what_functions_of_layers_return_is_signed_and_not_added() {
 #[test]
 fn tool_calls_and_outputs_are_found_together_but_not_those_of_layers() {
     let made = Meta { origin: Origin::Layer { id: "semantic-recall".into() }, ..Meta::default() };
-    let mut log = contexture::ItemLog::new();
+    let mut log = contexture_core::ItemLog::new();
     for item in [
         Item::call("1", "read_file", r#"{"path":"src/parser.rs"}"#),
         Item::output("1", "fn parse_header() {}"),
@@ -341,7 +342,7 @@ impl Embedder for Animals {
         "animals"
     }
 
-    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture_core::error::BoxError>> {
         let about = |text: &String| match text.contains("okapi") || text.contains("animal") {
             true => vec![1.0, 0.1],
             false => vec![0.1, 1.0],
@@ -359,7 +360,7 @@ impl Embedder for Down {
         "animals"
     }
 
-    fn embed(&self, _: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
+    fn embed(&self, _: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture_core::error::BoxError>> {
         Box::pin(async { Err("no connection".into()) })
     }
 }
@@ -397,7 +398,7 @@ impl Embedder for Meanings {
         self.model
     }
 
-    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture::error::BoxError>> {
+    fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>, contexture_core::error::BoxError>> {
         const MEANINGS: [&[&str]; 3] = [&["okapi", "zoo"], &["violin", "instrument"], &["flat", "lives"]];
         let about = |text: &String| {
             let has = |words: &[&str]| if words.iter().any(|word| text.contains(word)) { 6.0 } else { 0.0 };
@@ -455,7 +456,7 @@ fn an_outage_of_the_embedder_is_made_up_for() {
         let embedder = Meanings::new("m");
         let set_up = |is_up: bool| embedder.is_up.store(is_up, std::sync::atomic::Ordering::Relaxed);
         let index: Arc<dyn SearchIndex> = Arc::new(MemoryIndex::new());
-        let down = contexture::recall::SharedEmbedder::new(embedder.clone());
+        let down = contexture_memory::recall::SharedEmbedder::new(embedder.clone());
         set_up(false);
         let past = PastIndex::new(index.clone(), "thread:t").sharing_embedder(down.clone());
         past.add(vec![said(0, "user", "An okapi came close.")]).await.unwrap();
@@ -500,7 +501,7 @@ fn text_of_tools_comes_back_quoted_with_its_source() {
     wait(async {
         let index = Arc::new(MemoryIndex::new());
         let past = PastIndex::new(index, "resource:ann");
-        let mut log = contexture::ItemLog::new();
+        let mut log = contexture_core::ItemLog::new();
         for item in [
             Item::user("Read the notes about the violin."),
             Item::call("1", "read_file", r#"{"path":"violin.md"}"#),

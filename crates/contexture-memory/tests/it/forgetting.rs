@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use contexture::engine::Execution;
-use contexture::facts::Forget;
-use contexture::layers::{Entity, Episodic, SemanticRecall};
-use contexture::memory::memory;
-use contexture::search::{MemoryIndex, SearchIndex};
-use contexture::testing::{ScriptedModel, engine};
-use contexture::{MemoryStore, StorageAdapter};
+use contexture_core::engine::Execution;
+use contexture_core::memory::memory;
+use contexture_core::search::SearchIndex;
+use contexture_core::testing::{ScriptedModel, engine};
+use contexture_core::{MemoryStore, StorageAdapter};
+use contexture_memory::facts::Forget;
+use contexture_memory::layers::{Entity, Episodic, SemanticRecall};
+use contexture_text::search::MemoryIndex;
 use serde_json::json;
 
 use crate::wait;

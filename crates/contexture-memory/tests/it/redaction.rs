@@ -8,7 +8,7 @@
 //! before the rules were tried on them; so were `third_secrets.txt` and `third_harmless.txt`, and `fourth_secrets.txt` and
 //! `fourth_harmless.txt`, later still.
 
-use contexture::redact::secrets;
+use contexture_memory::redact::secrets;
 
 const SECRETS: &str = include_str!("../data/redact/secrets.txt");
 const HARMLESS: &str = include_str!("../data/redact/harmless.txt");

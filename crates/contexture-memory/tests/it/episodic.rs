@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use contexture::engine::Engine;
-use contexture::error::BoxError;
-use contexture::layers::Episodic;
-use contexture::layers::episodic::{Episode, EpisodeOutcome, ForgetEpisodes, MAX_EPISODES};
-use contexture::memory::memory;
-use contexture::testing::{Recorder, ScriptedModel, engine};
-use contexture::tool::{Tool, ToolContext};
-use contexture::{MemoryStore, StorageAdapter};
+use contexture_core::engine::Engine;
+use contexture_core::error::BoxError;
+use contexture_core::memory::memory;
+use contexture_core::testing::{Recorder, ScriptedModel, engine};
+use contexture_core::tool::{Tool, ToolContext};
+use contexture_core::{MemoryStore, StorageAdapter};
+use contexture_memory::layers::Episodic;
+use contexture_memory::layers::episodic::{Episode, EpisodeOutcome, ForgetEpisodes, MAX_EPISODES};
 use serde_json::{Value, json};
 
 use crate::wait;
