@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../../contexture/tests/it/postgres/installed.rs"]
+#[path = "../../contexture-store/tests/it/postgres/installed.rs"]
 mod installed;
 
 /// What a test begins with that needs a server.

@@ -3,7 +3,7 @@
 // Clippy allows `unwrap` in test functions but not in what they call.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../../contexture/tests/it/postgres/server.rs"]
+#[path = "../../../contexture-store/tests/it/postgres/server.rs"]
 pub mod server;
 
 use std::path::Path;

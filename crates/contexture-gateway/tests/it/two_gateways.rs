@@ -1,7 +1,7 @@
 //! Two gateways that share a store: a file of one machine, or a database.
 
 #[cfg(unix)]
-#[path = "../../../contexture/tests/it/postgres/server.rs"]
+#[path = "../../../contexture-store/tests/it/postgres/server.rs"]
 pub mod server;
 
 use std::path::{Path, PathBuf};

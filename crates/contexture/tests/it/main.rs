@@ -27,7 +27,6 @@ mod client;
 #[cfg(feature = "bpe")]
 mod fold_counters;
 mod guides;
-mod kill;
 mod layer_docs;
 mod layer_suite;
 #[cfg(unix)]
@@ -36,22 +35,22 @@ mod local_fs;
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
-#[cfg(unix)]
-mod postgres;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;
 mod second_instance;
-#[cfg(feature = "sqlite")]
-mod sqlite_index;
-#[cfg(feature = "sqlite")]
-mod sqlite_leases;
-#[cfg(feature = "sqlite")]
-mod sqlite_store;
 #[cfg(unix)]
 mod mcp_http;
 mod tool_cost;
 mod tools;
+#[path = "../../../contexture-store/tests/it/kill.rs"]
+#[allow(dead_code, reason = "the tests of stores use all of it")]
+mod kill;
+#[cfg(unix)]
+#[path = "../../../contexture-store/tests/it/postgres/server.rs"]
+mod server;
+#[cfg(unix)]
+mod shared;
 #[path = "../../../contexture-fold/tests/it/records.rs"]
 #[allow(dead_code, reason = "the tests of folding use all of it")]
 mod records;

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::search::{MemoryIndex, SearchDocument, SearchHit, SearchIndex};
-use contexture::store::{SqliteIndex, SqliteStore, StorageAdapter};
-use contexture::testing::search_conformance;
+use contexture_core::search::{SearchDocument, SearchHit, SearchIndex};
+use contexture_core::store::StorageAdapter;
+use contexture_store::{SqliteIndex, SqliteStore};
+use contexture_text::search::MemoryIndex;
+use contexture_text::testing::search_conformance;
 use tempfile::TempDir;
 
 use crate::kill::{self, Process};

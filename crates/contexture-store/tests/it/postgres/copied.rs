@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::prelude::*;
-use contexture::search::{SearchDocument, SearchIndex};
-use contexture::store::{
-    self, CheckError, Checked, Copied, CopyError, Place, PostgresStore, SqliteIndex, SqliteStore, StorageAdapter,
-};
-use contexture::testing::ScriptedModel;
+use contexture_core::layer::{LayerSpec, MemoryScope, StoreResult, layer};
+use contexture_core::memory::memory;
+use contexture_core::search::{SearchDocument, SearchIndex};
+use contexture_core::slot::Slot;
+use contexture_core::store::StorageAdapter;
+use contexture_core::testing::ScriptedModel;
+use contexture_store::{CheckError, Checked, Copied, CopyError, Place, PostgresStore, SqliteIndex, SqliteStore};
 use serde_json::json;
 
+use super::engine_at;
 use super::server::Server;
 
 /// Two threads with turns and states, records of every length, and an index in two scopes.
@@ -23,7 +25,7 @@ async fn fill(place: &str) {
         })
         .build();
     let model = ScriptedModel::new().says("one").says("two").says("three");
-    let engine = contexture::open(place, memory((words,))).unwrap().model(model).build().unwrap();
+    let engine = engine_at(place, memory((words,))).model(model).build().unwrap();
     for thread in ["first", "a/b % c"] {
         let mut execution = engine.execution(thread).resource("ann").start().await.unwrap();
         execution.turn("hello").await.unwrap();
@@ -47,11 +49,11 @@ async fn fill_index(index: &dyn SearchIndex) {
 }
 
 async fn copy(from: &str, to: &str) -> Result<Copied, CopyError> {
-    store::copy(&Place::new(from), &Place::new(to), &mut |_| {}).await
+    contexture_store::copy(&Place::new(from), &Place::new(to), &mut |_| {}).await
 }
 
 async fn check(place: &str) -> Result<Checked, CheckError> {
-    store::check(&Place::new(place), &mut |_, _| {}).await
+    contexture_store::check(&Place::new(place), &mut |_, _| {}).await
 }
 
 /// What is wrong with a store, one line for each.
@@ -89,7 +91,7 @@ async fn a_store_moves_to_a_database_and_back() {
     assert_eq!(SqliteIndex::new(&last).search("notes", "word7", 3).await.unwrap(), hits);
 
     // The copy is a store that goes on.
-    let engine = contexture::open(&url, memory(())).unwrap().model(ScriptedModel::new()).build().unwrap();
+    let engine = engine_at(&url, memory(())).model(ScriptedModel::new()).build().unwrap();
     let mut execution = engine.execution("first").start().await.unwrap();
     assert_eq!(execution.log().len(), 4);
     execution.turn("on the other machine").await.unwrap();
@@ -122,7 +124,7 @@ async fn an_interrupted_copy_goes_on() {
         tokio::select! {
             biased;
             _ = stop => {}
-            _ = store::copy(&place, &to, &mut told) => panic!("it was to be interrupted"),
+            _ = contexture_store::copy(&place, &to, &mut told) => panic!("it was to be interrupted"),
         }
         let found = wrong(&url).await;
         assert_eq!(found, ["copy/unfinished: this store is a copy that was not finished"]);

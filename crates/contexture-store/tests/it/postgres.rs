@@ -4,18 +4,24 @@ mod chaos;
 mod copied;
 mod proxy;
 mod server;
-mod shared;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use contexture::prelude::*;
-use contexture::store::{Batch, LeaseRequest, PostgresStore, StorageAdapter, StoreError};
-use contexture::testing::{
-    ScriptedModel, durable_store_conformance, engine, lease_conformance, search_conformance, store_conformance,
+use contexture_core::engine::{Engine, EngineBuilder};
+use contexture_core::error::{BoxError, Error};
+use contexture_core::id::IdSource;
+use contexture_core::item::Role;
+use contexture_core::memory::{MemoryConfig, memory};
+use contexture_core::store::{Batch, LeaseRequest, StorageAdapter, StoreError};
+use contexture_core::testing::{
+    ScriptedModel, durable_store_conformance, engine, lease_conformance, store_conformance,
 };
+use contexture_core::tool::{Tool, ToolContext};
+use contexture_store::{Place, PostgresStore, SqliteStore, SystemClock};
+use contexture_text::testing::search_conformance;
 use proxy::Proxy;
 use serde_json::{Value, json};
 use server::Server;
@@ -198,6 +204,25 @@ async fn a_holder_that_was_paused_too_long_commits_nothing() {
     assert!(taken.fence().token > held.fence().token);
     assert!(matches!(first.apply(fenced).await, Err(StoreError::LeaseLost { .. })));
     assert!(matches!(first.renew_lease(held.fence(), Duration::from_secs(1)).await, Err(StoreError::LeaseLost { .. })));
+}
+
+/// Ids that no other process makes.
+struct Unique;
+
+impl IdSource for Unique {
+    fn fresh(&self) -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+}
+
+/// An engine on the store at a place, with the clock and the ids of a program.
+fn engine_at<Ls>(place: &str, memory: MemoryConfig<Ls>) -> EngineBuilder<Ls> {
+    let store: Arc<dyn StorageAdapter> = match Place::new(place) {
+        Place::File(path) => Arc::new(SqliteStore::open(&path).unwrap()),
+        Place::Postgres(url) => Arc::new(PostgresStore::open(&url).unwrap()),
+    };
+    let builder = Engine::builder(memory, Arc::new(SystemClock::new()), Arc::new(Unique));
+    builder.store(store).owner(format!("process {}", std::process::id()))
 }
 
 /// A tool that counts how often it ran, for each call.

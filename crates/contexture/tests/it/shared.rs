@@ -9,7 +9,7 @@ use contexture::search::SearchDocument;
 use contexture::testing::ScriptedModel;
 use serde_json::{Value, json};
 
-use super::server::Server;
+use crate::server::Server;
 
 /// Shows its state, which a function sets.
 fn notes(name: &'static str, mode: RecallMode) -> ClosureLayer<String> {

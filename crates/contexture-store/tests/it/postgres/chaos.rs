@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contexture::engine::WhenHeld;
-use contexture::item::FunctionCall;
-use contexture::prelude::*;
-use contexture::store::PostgresStore;
+use contexture_core::engine::{Engine, TurnAnswer, WhenHeld};
+use contexture_core::error::{BoxError, Error};
+use contexture_core::item::{FunctionCall, Item, Role};
+use contexture_core::memory::memory;
+use contexture_core::model::{LlmResponse, Model, ModelRequest};
+use contexture_core::tool::{Tool, ToolContext};
+use contexture_store::PostgresStore;
 use serde_json::{Value, json};
 
+use super::engine_at;
 use super::proxy::{Faults, Proxy};
 use super::server::Server;
 use crate::kill::{self, Process, Random};
@@ -86,7 +90,7 @@ impl Model for Obedient {
 }
 
 fn engine(url: &str, directory: &Path, when_held: WhenHeld) -> Engine<()> {
-    let builder = contexture::open(url, memory(())).unwrap();
+    let builder = engine_at(url, memory(()));
     let builder = builder.model(Obedient).tool(Effect(directory.to_owned()));
     builder.lease_duration(LEASE).when_held(when_held).build().unwrap()
 }
@@ -114,7 +118,7 @@ fn worker() {
     });
 }
 
-fn acknowledge(directory: &Path, answer: Option<Result<contexture::engine::TurnAnswer, Error>>) {
+fn acknowledge(directory: &Path, answer: Option<Result<TurnAnswer, Error>>) {
     match answer {
         Some(Ok(answer)) => {
             // A resumed turn that was complete already has no answer of its own.

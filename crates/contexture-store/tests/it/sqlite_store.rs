@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture::store::{
-    Batch, Change, LeaseRequest, MemoryStore, OpenError, Record, SqliteStore, StorageAdapter, StoreError, Version,
-};
-use contexture::testing::durable_store_conformance;
+use contexture_core::memory::memory;
+use contexture_core::store::{Batch, Change, LeaseRequest, MemoryStore, Record, StorageAdapter, StoreError, Version};
+use contexture_core::testing::{ScriptedModel, durable_store_conformance, engine};
+use contexture_store::{OpenError, SqliteStore};
 use futures_util::FutureExt as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -521,8 +521,8 @@ async fn what_was_deleted_or_replaced_is_not_in_the_files() {
 #[tokio::test]
 async fn a_deleted_thread_is_not_in_the_files() {
     let (_directory, path) = place();
-    let model = contexture::testing::ScriptedModel::new().says("I see.");
-    let engine = contexture::open(&path, contexture::memory::memory(())).unwrap().model(model).build().unwrap();
+    let model = ScriptedModel::new().says("I see.");
+    let engine = engine(memory(())).store(Arc::new(open(&path))).model(model).build().unwrap();
     let mut execution = engine.execution("one").start().await.unwrap();
     execution.turn("The secretOne is mine.").await.unwrap();
     execution.complete().await.unwrap();

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contexture::store::{Batch, Lease, LeaseRequest, SqliteStore, StorageAdapter, StoreError};
-use contexture::testing::lease_conformance;
+use contexture_core::store::{Batch, Lease, LeaseRequest, StorageAdapter, StoreError};
+use contexture_core::testing::lease_conformance;
+use contexture_store::SqliteStore;
 use tempfile::TempDir;
 
 use crate::kill::{self, Process};
