@@ -1,4 +1,4 @@
-//! What the program promises: its commands as a person runs them, and the measures behind them.
+//! What the program promises: its commands as a person runs them.
 
 mod gateway;
 #[cfg(unix)]
@@ -17,16 +17,12 @@ mod import;
 mod inspect;
 #[cfg(unix)]
 mod install;
-mod judge;
 mod mcp;
 mod memory;
 mod own_memory;
-mod plot;
-mod policies;
 mod program;
 mod manual;
 mod replay;
-mod said;
 #[cfg(unix)]
 mod serve;
 mod snapshots;

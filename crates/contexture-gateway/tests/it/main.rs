@@ -45,4 +45,3 @@ mod stopping;
 mod strangers;
 mod thinking;
 mod two_gateways;
-mod wire;

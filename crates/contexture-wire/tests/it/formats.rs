@@ -1,6 +1,6 @@
 //! The wire formats, as properties.
 
-use contexture::wire::{Format, Plan, Request, Usage, digest, read};
+use contexture_wire::{Format, Plan, Request, Usage, digest, read};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn usage_is_read_however_a_stream_is_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
         let stream = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":50,\"cache_creation_input_tokens\":7,\"cache_creation\":{\"ephemeral_1h_input_tokens\":2},\"output_tokens\":1}}}\r\n\r\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":9}}\n\n";
-        let mut reader = contexture::wire::AnswerReader::new(true);
+        let mut reader = contexture_wire::AnswerReader::new(true);
         let (mut rest, mut cuts) = (stream.as_bytes(), cuts.into_iter().cycle());
         while !rest.is_empty() {
             let (now, later) = rest.split_at(cuts.next().unwrap().min(rest.len()));
