@@ -9,7 +9,5 @@ pub(crate) mod headers;
 pub(crate) mod coding;
 pub(crate) mod refusal;
 pub(crate) mod incoming;
-pub(crate) mod own;
+pub(crate) mod compaction;
 pub(crate) mod health;
-pub(crate) mod capped;
-pub(crate) mod handle;

@@ -1,5 +1,6 @@
 //! A conversation that passes through the gateway: what is known of it, and its folder.
 
+pub(crate) mod hashes;
 pub(crate) mod plan_history;
 pub(crate) mod reading;
 pub(crate) mod folder;

@@ -4,7 +4,6 @@ pub(crate) mod reason;
 pub(crate) mod outgoing;
 pub(crate) mod prepared;
 pub(crate) mod progress;
-pub(crate) mod compaction;
 pub(crate) mod policy;
 mod referenced;
 pub(crate) mod notes;

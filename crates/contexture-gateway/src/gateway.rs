@@ -1,5 +1,11 @@
 //! Starts, runs and stops the gateway.
 
+mod start_error;
+mod control;
+mod capped;
+pub(crate) mod own;
+mod handle;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,21 +16,22 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use control::ConversationControls;
+use handle::handle;
+pub use start_error::StartError;
+
 use crate::accept::access::{Access, AccessKey};
-use crate::accept::handle::handle;
 use crate::accept::health::Readiness;
 use crate::accept::serving::serve;
-use crate::account::harm::HarmWatch;
-use crate::account::receipt::Receipt;
 use crate::account::record::RequestRecord;
-use crate::account::session::Session;
-use crate::account::spending::Spending;
-use crate::control::ConversationControls;
 use crate::decide::decider::Decider;
 use crate::options::Options;
-use crate::send::client::ProviderClient;
+use crate::provider::client::ProviderClient;
+use crate::report::harm::HarmWatch;
+use crate::report::receipt::Receipt;
+use crate::report::session::Session;
+use crate::report::spending::Spending;
 use crate::shared::{Diagnosing, SharedState};
-use crate::start_error::StartError;
 use crate::watch::StartedGateway;
 use crate::write::{RunningGateway, Store, StoreError, open_limited_store};
 

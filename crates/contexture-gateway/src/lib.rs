@@ -6,40 +6,39 @@
 //! for (`account`). `conversation` has what is known of a conversation. If anything fails, the earlier decisions are
 //! applied again, so that the provider's cache stays valid.
 
+pub mod models;
+pub mod account;
+pub mod conversation;
+pub mod write;
+pub mod provider;
 pub mod accept;
 pub mod find;
-pub mod conversation;
-pub mod decide;
-pub mod write;
-pub mod send;
-pub mod account;
-pub mod simulate;
+pub mod watch;
 pub mod remember;
 pub mod options;
-mod start_error;
+pub mod decide;
+pub mod report;
 mod shared;
-mod control;
-pub mod watch;
+pub mod send;
 pub mod gateway;
 pub mod in_process;
 pub mod remote;
+pub mod simulate;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use accept::access;
 pub use accept::access::AccessKey;
-pub use account::models;
-#[cfg(feature = "otlp")]
-pub use account::otlp;
-pub use account::receipt::Receipt;
 pub use account::record::RequestRecord;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, StartError};
 pub use options::{Options, WindowEditor};
+pub use provider::prepare_tls;
+pub use provider::tls::ExtraRoots;
+pub use provider::upstream::Upstreams;
 pub use remember::GatewayMemory;
-pub use send::prepare_tls;
-pub use send::tls::ExtraRoots;
-pub use send::upstream::Upstreams;
+#[cfg(feature = "otlp")]
+pub use report::otlp;
+pub use report::receipt::Receipt;
 pub use simulate::answerer;
-pub use start_error::StartError;
 pub use watch::Watcher;
 pub use write::{CheckedFile, Store, StoreError, check_store_file, copy_store_file, is_store, open_store};

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::accept::access::AccessKey;
 use crate::accept::serving::HEADER_TIME;
 use crate::account::cap::Cap;
-use crate::account::models::Models;
+use crate::models::Models;
+use crate::provider::tls::ExtraRoots;
+use crate::provider::upstream::Upstreams;
 use crate::remember::GatewayMemory;
-use crate::send::tls::ExtraRoots;
-use crate::send::upstream::Upstreams;
 use crate::watch::Watcher;
 
 /// How long the gateway may work on a request before it makes no new decisions about it.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::accept::own::PAUSED;
-use crate::account::receipt::Receipt;
-use crate::send::prepare_tls;
+use crate::gateway::own::PAUSED;
+use crate::provider::prepare_tls;
+use crate::report::receipt::Receipt;
 
 /// Timeout for a gateway on this machine.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::accept::access::Access;
 use crate::accept::health::Readiness;
-use crate::account::harm::HarmWatch;
-use crate::account::receipt::Receipt;
-use crate::account::session::Session;
-use crate::account::spending::Spending;
 use crate::decide::decider::Decider;
 use crate::options::Options;
-use crate::send::client::ProviderClient;
+use crate::provider::client::ProviderClient;
+use crate::report::harm::HarmWatch;
+use crate::report::receipt::Receipt;
+use crate::report::session::Session;
+use crate::report::spending::Spending;
 use crate::write::Store;
 
 /// State that all requests share.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contexture_gateway::account::receipt::Receipt;
 use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::report::receipt::Receipt;
 use contexture_gateway::write::StoreError;
 use contexture_text::date::day;
 

@@ -1,6 +1,6 @@
 //! Folded conversations beside those that were held out, as people read them.
 
-use contexture_gateway::account::compare::{Comparison, Interval, LEAST, Measure};
+use contexture_gateway::report::compare::{Comparison, Interval, LEAST, Measure};
 
 use contexture_text::numbers::counted;
 

@@ -1,7 +1,7 @@
 //! Receipts as people read them: one line, or all of them.
 
 use contexture_gateway::Receipt;
-use contexture_gateway::account::told::ToldLine;
+use contexture_gateway::report::told::ToldLine;
 
 use contexture_terminal::harmless::on_one_line;
 use contexture_terminal::screen::Screen;

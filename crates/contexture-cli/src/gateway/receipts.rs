@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use contexture_gateway::account::compare::{compare, conversation_sums};
-use contexture_gateway::account::told::less_or_more;
+use contexture_gateway::report::compare::{compare, conversation_sums};
+use contexture_gateway::report::told::less_or_more;
 use contexture_gateway::{Receipt, RequestRecord};
 use contexture_text::date::{day, minute};
 use contexture_text::numbers::thousands;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::place::StoreFlag;
 use super::running::{self, Elsewhere, LocalGateway};
 use crate::failure::Failure;
-use contexture_gateway::account::told::{less_or_more, used};
+use contexture_gateway::report::told::{less_or_more, used};
 use contexture_text::numbers::{counted, thousands};
 
 /// List the running gateways, and what passed through them

@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::account::models::Asks;
-use crate::send::upstream::Looks;
+use crate::models::Asks;
+use crate::provider::upstream::Looks;
 
 /// Headers that concern one connection only, or that are set again.
 const HOP_BY_HOP: &[&str] = &[

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use contexture::wire::Format;
 
-use crate::account::models::Asks;
+use crate::models::Asks;
 
 /// A request to a model, as received.
 #[derive(Clone, Debug)]

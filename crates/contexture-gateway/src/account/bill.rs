@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::account::cap::Spent;
 use crate::account::growth::MoreBytes;
 use crate::account::last_request::{LastRequest, Reported};
-use crate::account::models::Model;
 use crate::account::sent_request::SentRequest;
 use crate::account::token_rates::TokenRates;
+use crate::models::Model;
 
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
 /// tokens at the plain input price.

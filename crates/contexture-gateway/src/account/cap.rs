@@ -136,7 +136,7 @@ impl ReachedCap {
 }
 
 /// Dollars to the cent, or to two digits where that would be nothing.
-pub(super) fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     let is_tiny = amount > 0.0 && amount < 0.095;
     if is_tiny { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::bill::Bill;
 use crate::account::cap::Spent;
-use crate::account::models::Source;
 use crate::account::signals::SignalCounts;
+use crate::models::Source;
 
 /// The record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

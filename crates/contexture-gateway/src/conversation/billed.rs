@@ -5,8 +5,8 @@ use contexture::wire::{Answered, Usage};
 
 use crate::account::bill::{Account, Bill};
 use crate::account::cap::Spent;
-use crate::account::models::Model;
 use crate::account::sent_request::SentRequest;
+use crate::models::Model;
 
 /// The bill of a conversation, and the response that was billed last.
 #[derive(Clone, Debug, Default)]

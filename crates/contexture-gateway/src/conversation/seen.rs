@@ -2,7 +2,7 @@
 
 use contexture::wire::Digest;
 
-use crate::find::hashes::MessageHashes;
+use crate::conversation::hashes::MessageHashes;
 
 /// The messages of a conversation's newest request, as their hashes.
 #[derive(Clone, Debug, Default)]

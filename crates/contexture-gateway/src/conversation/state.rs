@@ -7,7 +7,7 @@ use super::decisions::Decisions;
 use super::health::{Health, StopReason};
 use super::seen::SeenMessages;
 use super::stored::StoredVersion;
-use crate::find::hashes::MessageHashes;
+use crate::conversation::hashes::MessageHashes;
 
 /// What a conversation takes in memory at least.
 const LEAST_BYTES: usize = 1_500;

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use contexture::fold::{FoldDecision, Pins};
 use contexture::wire::{Plan, Request, WireError};
 
-use super::compaction::compaction;
 use super::folding::{CurrentFolder, Folding};
 use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
@@ -19,6 +18,7 @@ use super::progress::Progress;
 use super::reason::PassReason;
 use super::rewriting::{allowed, has_bound_reasoning, rewritten, unbound, without_reasoning};
 use super::texts::texts_of;
+use crate::accept::compaction::compaction;
 use crate::accept::incoming::IncomingRequest;
 use crate::conversation::Conversation;
 use crate::conversation::decisions::DecisionEntry;

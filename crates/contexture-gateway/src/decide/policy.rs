@@ -5,8 +5,8 @@ use contexture::wire::{Format, Request};
 
 use super::prepared::RequestedModel;
 use crate::account::bill::Account;
-use crate::account::models::{Asks, Caching};
 use crate::conversation::Conversation;
+use crate::models::{Asks, Caching};
 use crate::options::Options;
 
 /// The most output tokens for which room is left.

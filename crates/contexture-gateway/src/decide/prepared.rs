@@ -13,10 +13,10 @@ use super::text_bytes::text_bytes;
 use crate::account::bill::{Account, Bill, billed_input};
 use crate::account::cap::Spent;
 use crate::account::growth::BodyBytes;
-use crate::account::models::Known;
 use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
 use crate::account::sent_request::{Rewritten, SentRequest};
 use crate::conversation::Conversation;
+use crate::models::Known;
 use crate::write::keeper::KeptVersion;
 
 /// The model that a request names, and what it costs.

@@ -6,9 +6,9 @@ use contexture::wire::{Digest, Plan, Request, WireError, raw_digest};
 
 use super::held::HeldConversations;
 use crate::accept::incoming::RequestScope;
+use crate::conversation::hashes::{ArrivingMessages, Hashing, MessageHashes};
 use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
-use crate::find::hashes::{ArrivingMessages, Hashing, MessageHashes};
 use crate::write::Store;
 
 /// How many of the conversations that were used last are read from the store if a request continues none: it may begin a

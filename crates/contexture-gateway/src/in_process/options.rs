@@ -8,8 +8,8 @@ use contexture::fs::LocalFs;
 use contexture::wire::Format;
 use serde::{Deserialize, Serialize};
 
-use crate::account::models::{ModelEntry, Models};
 use crate::decide::LEAST_BUDGET;
+use crate::models::{ModelEntry, Models};
 use crate::options::Options;
 
 /// The options of a [`WireFolder`](super::WireFolder).

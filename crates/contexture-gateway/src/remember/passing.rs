@@ -10,7 +10,7 @@ use contexture::recall::{Passage, PassageReader};
 use contexture::wire::{Format, Request, read};
 
 use super::memory::GatewayMemory;
-use crate::decide::compaction::compaction;
+use crate::accept::compaction::compaction;
 use crate::watch::{MemoryAct, MemoryOperation};
 
 /// How a line of a person begins that is to be remembered.

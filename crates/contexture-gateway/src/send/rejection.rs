@@ -3,7 +3,7 @@
 use axum::http::Response;
 use serde_json::Value;
 
-use crate::account::models::said::window_in_refusal;
+use crate::models::said::window_in_refusal;
 
 /// What a provider said when it refused a request.
 pub(crate) struct Rejection {

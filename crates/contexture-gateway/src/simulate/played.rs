@@ -16,13 +16,13 @@ use super::growing_cache::{CacheKind, GrowingCache};
 use super::recorded::RecordedSession;
 use crate::account::bill::Account;
 use crate::account::growth::BodyBytes;
-use crate::account::models::Caching;
 use crate::account::record::{DecidedNote, RequestRecord};
 use crate::account::sent_request::SentRequest;
 use crate::conversation::folder::{ConversationFolder, FolderSettings};
 use crate::decide::notes::note_of;
 use crate::decide::policy::{limit_with, policy_within};
 use crate::decide::prepared::RequestedModel;
+use crate::models::Caching;
 use crate::options::Options;
 
 /// Time between two requests if the recording has no times, in milliseconds.

@@ -20,13 +20,13 @@ use super::{RecordPlace, RunningGateway, Saving, Store, StoreError, is_store, op
 use crate::account::record::RequestRecord;
 use crate::conversation::billed::Billed;
 use crate::conversation::decisions::{DecisionEntry, Decisions};
+use crate::conversation::hashes::MessageHashes;
 use crate::conversation::health::StopReason;
 use crate::conversation::plan_history::PlanStep;
 use crate::conversation::seen::SeenMessages;
 use crate::conversation::state::ConversationState;
 use crate::conversation::stored::InStore;
 use crate::conversation::{Beginning, Conversation};
-use crate::find::hashes::MessageHashes;
 use server::Server;
 
 fn conversation(id: &str, key: u8) -> Conversation {

@@ -1,7 +1,7 @@
 //! Signals of harm: planted, they rise beside the held-out group's, and folding becomes careful.
 
 use contexture::wire::Format;
-use contexture_gateway::account::compare::{compare, conversation_sums};
+use contexture_gateway::report::compare::{compare, conversation_sums};
 use contexture_gateway::{Gateway, Options, RequestRecord, open_store};
 use serde_json::json;
 

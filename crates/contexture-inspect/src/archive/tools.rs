@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use contexture_gateway::account::models::Models;
+use contexture_gateway::models::Models;
 use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 

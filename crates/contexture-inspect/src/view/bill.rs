@@ -1,6 +1,6 @@
 //! What tools fill, and what was billed.
 
-use contexture_gateway::account::receipt::Receipt;
+use contexture_gateway::report::receipt::Receipt;
 use serde::Serialize;
 
 /// A tool that was declared or called.

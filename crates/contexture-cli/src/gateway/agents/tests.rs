@@ -1,7 +1,7 @@
 //! Tests of the table of agents.
 
 use super::*;
-use contexture_gateway::send::upstream::ANTHROPIC;
+use contexture_gateway::provider::upstream::ANTHROPIC;
 
 const URL: &str = "http://127.0.0.1:4711/0123456789abcdef0123456789abcdef";
 

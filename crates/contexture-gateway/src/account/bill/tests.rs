@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Account;
 use crate::account::cap::Spent;
 use crate::account::growth::BodyBytes;
-use crate::account::models::{Caching, Model};
 use crate::account::sent_request::SentRequest;
+use crate::models::{Caching, Model};
 
 fn model() -> Model {
     Model {

@@ -42,10 +42,10 @@ pub struct ModelEntry {
 const MAX_SAID: usize = 10_000;
 
 /// The built-in table.
-const TABLE: &str = include_str!("models.toml");
+const TABLE: &str = include_str!("models/models.toml");
 
 /// Names that agents know, each with the agent.
-const AGENT_MODELS: &str = include_str!("agent_models.txt");
+const AGENT_MODELS: &str = include_str!("models/agent_models.txt");
 
 /// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

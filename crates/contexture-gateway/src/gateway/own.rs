@@ -5,7 +5,7 @@ use axum::http::{Method, Response, StatusCode, header};
 use serde_json::Value;
 
 use crate::accept::refusal::refusal;
-use crate::account::metrics::metrics;
+use crate::report::metrics::metrics;
 use crate::shared::SharedState;
 
 /// The name under which the status says whether the gateway is paused.

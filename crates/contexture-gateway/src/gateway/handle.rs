@@ -11,20 +11,21 @@ use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, head
 use bytes::Bytes;
 use tokio::sync::SemaphorePermit;
 
+use super::{capped, own};
 use crate::accept::access::Caller;
 use crate::accept::coding::Coding;
 use crate::accept::collect::{MOST_BYTES, collected, discard};
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
-use crate::accept::{capped, guard, headers, health, own, routes};
-use crate::account::models::said;
+use crate::accept::{guard, headers, health, routes};
 use crate::account::record::RequestRecord;
 use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
+use crate::models::said;
+use crate::provider::upstream::{Route, rest_of};
 use crate::send::exchange::{Bodies, Exchange, ProviderTarget, Timing, ToFollow, unreachable_upstream};
-use crate::send::upstream::{Route, rest_of};
 use crate::shared::SharedState;
 use crate::watch::{RequestWatch, WatchedBodies};
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::account::compare::{ConversationSums, conversation_sums, harm_rate, harm_share};
 use crate::account::record::RequestRecord;
+use crate::report::compare::{ConversationSums, conversation_sums, harm_rate, harm_share};
 use crate::write::Store;
 
 /// The share of resamples in which there must be more harm than in the held-out group.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::account::receipt::Receipt;
 use crate::options::Options;
+use crate::report::receipt::Receipt;
 
 /// The metrics of a run in the text format of Prometheus.
 pub fn metrics(receipt: &Receipt, options: &Options) -> String {

@@ -11,8 +11,8 @@ use crate::accept::incoming::IncomingRequest;
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::account::cap::{ReachedCap, Spent, day_of};
 use crate::account::record::RequestRecord;
-use crate::account::spending::{Admission, CappedConversation};
 use crate::decide::prepared::PreparedRequest;
+use crate::report::spending::{Admission, CappedConversation};
 use crate::shared::SharedState;
 use crate::write::RecordPlace;
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::account::receipt::{Receipt, Totals};
 use crate::account::record::RequestRecord;
+use crate::report::receipt::{Receipt, Totals};
 use crate::write::{PendingWrite, RecordPlace, Store, StoreError};
 
 /// Most records kept in memory. The figures of the receipt are of all requests.

@@ -9,8 +9,8 @@
 use contexture::wire::Format;
 use contexture_core::percent::decoded_lossy;
 
-use crate::account::models::plain_name;
 use crate::account::record::Cloud;
+use crate::models::plain_name;
 
 /// What a path says about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use contexture_text::date;
 use contexture_text::numbers::{counted, thousands};
 
-use super::cap::{CapAmounts, CapUse, Spent, dollars};
 use super::receipt::{ModelNote, Receipt};
-use super::signals::SignalCounts;
+use crate::account::cap::{CapAmounts, CapUse, Spent, dollars};
+use crate::account::signals::SignalCounts;
 
 /// Most requests that are named because they could not be written.
 const MOST_NAMED: usize = 10;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::CapUse;
-use crate::account::models::Source;
 use crate::account::record::{DecidedNote, DecisionKind, RequestRecord, dollars_of};
 use crate::account::signals::SignalCounts;
+use crate::models::Source;
 
 /// What the figures about a model rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

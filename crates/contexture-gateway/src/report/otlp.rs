@@ -17,7 +17,7 @@ pub use self::meters::MetricsExporter;
 pub use self::spans::Exporter;
 pub use self::variables::Telemetry;
 use crate::account::record::{Cloud, RequestRecord};
-use crate::send::prepare_tls;
+use crate::provider::prepare_tls;
 
 /// Timeout for the receiver, and for sending the rest at the end of a run.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -123,7 +123,7 @@ impl Upstreams {
     /// Routes a request by its path. `looks` says whose its headers look like, for paths that are ambiguous.
     ///
     /// ```
-    /// use contexture_gateway::send::upstream::Upstreams;
+    /// use contexture_gateway::provider::upstream::Upstreams;
     /// let upstreams = Upstreams::default();
     /// let url = |path: &str| upstreams.route(path, None, None).url;
     /// assert_eq!(url("/anthropic/v1/messages"), "https://api.anthropic.com/v1/messages");

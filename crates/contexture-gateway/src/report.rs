@@ -1,0 +1,11 @@
+//! What is known of all requests together, and how people and other programs are told: receipts, statistics, telemetry.
+
+pub mod receipt;
+pub mod told;
+pub mod compare;
+pub(crate) mod harm;
+pub(crate) mod spending;
+pub(crate) mod session;
+pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
