@@ -1,36 +1,25 @@
-//! How much of a request a provider reads from its cache, as providers document it.
-
-use std::collections::BTreeSet;
+//! The prefix cache of a provider, for one conversation of which only the sizes are known.
 
 use contexture::fold::Prices;
-
-/// How many blocks Anthropic looks at for something that it has, from each mark backwards.
-const LOOK_BACK: usize = 20;
-
-/// The shortest prefix that is cached, in tokens.
-const LEAST_TOKENS: u64 = 1_024;
-
-/// Without marks, whole pieces of so many tokens are read.
-const PIECE_TOKENS: u64 = 128;
+use contexture::wire::prefix_cache::{CacheKind, Prefix, ProviderCache};
 
 /// The cache of a provider for one conversation.
 #[derive(Clone, Debug)]
 pub struct PrefixCache {
-    /// Whether requests say with marks what is cached.
-    is_marked: bool,
-    /// The size of a token.
-    token: u64,
-    /// Blocks and size of the last request up to the end of each message, after those of nothing.
-    ends: Vec<(usize, u64)>,
-    /// The messages of the last request up to which the provider has it.
-    held: BTreeSet<usize>,
+    kind: CacheKind,
+    held: ProviderCache<u64>,
+    /// The last request up to the end of each message, after nothing. Each that is new gets a new number.
+    ends: Vec<Prefix<u64>>,
+    numbered: u64,
 }
 
 impl PrefixCache {
     /// An empty cache of a provider, for sizes of which `token` are a token. Writing has a price where it is asked for
     /// with marks.
     pub fn new(prices: &Prices, token: u64) -> Self {
-        Self { is_marked: prices.write > 1.0, token, ends: vec![(0, 0)], held: BTreeSet::new() }
+        let kind = if prices.write > 1.0 { CacheKind::Marked } else { CacheKind::Automatic };
+        let nothing = Prefix { key: 0, blocks: 0, size: 0 };
+        Self { kind, held: ProviderCache::new(u64::MAX, token), ends: vec![nothing], numbered: 0 }
     }
 
     /// Serves a request that begins with `keep` messages of the last one; of the others it is given the blocks and the
@@ -42,34 +31,19 @@ impl PrefixCache {
         marks: &[usize],
         is_cold: bool,
     ) -> u64 {
+        if is_cold {
+            self.held.clear();
+        }
         self.ends.truncate(keep + 1);
-        self.held.retain(|end| *end <= keep && !is_cold);
         for (blocks, size) in new {
-            let (blocks_before, size_before) = self.ends[self.ends.len() - 1];
-            self.ends.push((blocks_before + blocks, size_before + size));
+            let before = self.ends[self.ends.len() - 1];
+            self.numbered += 1;
+            let (blocks, size) = (before.blocks + blocks, before.size + size);
+            self.ends.push(Prefix { key: self.numbered, blocks, size });
         }
-        match (self.is_marked, is_cold) {
-            (true, _) => self.read_from_marks(marks),
-            (false, true) => 0,
-            (false, false) => self.read_by_itself(keep),
-        }
-    }
-
-    fn read_from_marks(&mut self, marks: &[usize]) -> u64 {
         let last = self.ends.len() - 1;
-        let is_long = |mark: &usize| self.ends[*mark].1 >= LEAST_TOKENS * self.token;
-        let marks: Vec<usize> =
-            marks.iter().copied().filter(|mark| *mark < last).chain([last]).filter(is_long).collect();
-        let is_near = |mark: usize, end: usize| self.ends[mark].0 - self.ends[end].0 < LOOK_BACK;
-        let found = |mark: &usize| self.held.range(..=*mark).rev().copied().find(|end| is_near(*mark, *end));
-        let found = marks.iter().filter_map(found).max();
-        self.held.extend(marks);
-        found.map_or(0, |end| self.ends[end].1)
-    }
-
-    fn read_by_itself(&self, keep: usize) -> u64 {
-        let (shared, piece) = (self.ends[keep].1, PIECE_TOKENS * self.token);
-        if shared >= LEAST_TOKENS * self.token { shared / piece * piece } else { 0 }
+        let marks: Vec<usize> = marks.iter().copied().filter(|mark| *mark < last).chain([last]).collect();
+        self.held.serve(self.kind, &self.ends, &marks, 0).read
     }
 }
 

@@ -38,6 +38,7 @@ mod events;
 mod amazon_events;
 mod answer_text;
 mod answer;
+pub mod prefix_cache;
 pub mod rules;
 pub mod transcript;
 

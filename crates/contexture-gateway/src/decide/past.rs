@@ -1,12 +1,12 @@
 //! What of a request its provider can still have in its cache after the client has changed its own past.
 
+use contexture::wire::prefix_cache::LOOK_BACK;
 use contexture::wire::{Format, Plan, Request, read};
 
 use super::text_bytes::text_bytes;
 use crate::account::growth::BodyBytes;
 use crate::account::sent_request::Rewritten;
 use crate::find::index::FoundConversation;
-use crate::simulate::cache::LOOK_BACK;
 
 /// How the client has changed what it had sent before, if it did. `plan` is what was decided before this request.
 pub fn rewritten(request: &Request<'_>, found: &FoundConversation, plan: &Plan) -> Option<Rewritten> {

@@ -1,84 +1,32 @@
-//! An exact simulation of a provider's prefix cache: Anthropic's cache marks, and the automatic prefix of
-//! OpenAI and Google.
-
-use std::collections::HashMap;
+//! The prefix cache of a provider, for bodies as they are sent.
 
 use contexture::wire::Format;
+pub use contexture::wire::prefix_cache::Took;
+use contexture::wire::prefix_cache::{CacheKind, Prefix, ProviderCache};
 use serde_json::{Value, json};
-
-/// How many blocks before a mark are looked up.
-pub(crate) const LOOK_BACK: usize = 20;
-
-/// The shortest prefix that is cached.
-pub(super) const LEAST: u64 = 1024;
 
 /// How many tokens a provider counts for a block.
 pub type Counting = fn(&Value) -> u64;
 
-/// The cached prefixes by hash, with the time of last use.
-#[derive(Default)]
+/// The cache of a provider.
 pub struct Cache {
-    prefixes: HashMap<blake3::Hash, u64>,
-    life_ms: u64,
+    held: ProviderCache<blake3::Hash>,
     counting: Option<Counting>,
 }
 
-/// The usage of a request, in tokens: bytes divided by four, unless they are counted otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Took {
-    /// Read from the cache.
-    pub read: u64,
-    /// Written to the cache, where that has a price.
-    pub written: u64,
-    /// The rest of the input.
-    pub plain: u64,
-}
-
-impl Took {
-    /// The cost, in tokens at the plain input price.
-    pub fn bill(&self, format: Format) -> f64 {
-        let write = if format == Format::Messages { 1.25 } else { 1.0 };
-        self.read as f64 * 0.1 + self.written as f64 * write + self.plain as f64
+impl Default for Cache {
+    fn default() -> Self {
+        Self::with_life(0)
     }
-
-    /// The total.
-    pub fn total(&self) -> u64 {
-        self.read + self.written + self.plain
-    }
-
-    /// The usage as the provider reports it.
-    pub fn usage(&self, format: Format, output: u64) -> Value {
-        match format {
-            Format::Messages => {
-                json!({"input_tokens": self.plain, "cache_read_input_tokens": self.read, "cache_creation_input_tokens": self.written, "output_tokens": output})
-            }
-            Format::Chat => {
-                json!({"prompt_tokens": self.total(), "completion_tokens": output, "total_tokens": self.total() + output, "prompt_tokens_details": {"cached_tokens": self.read}})
-            }
-            Format::Gemini => {
-                json!({"promptTokenCount": self.total(), "candidatesTokenCount": output, "totalTokenCount": self.total() + output, "cachedContentTokenCount": self.read})
-            }
-            Format::Responses => {
-                json!({"input_tokens": self.total(), "output_tokens": output, "total_tokens": self.total() + output, "input_tokens_details": {"cached_tokens": self.read}})
-            }
-        }
-    }
-}
-
-/// A block as the cache sees it.
-struct CacheBlock {
-    hash: blake3::Hash,
-    tokens: u64,
-    is_marked: bool,
 }
 
 impl Cache {
     /// Creates a cache whose entries expire when they are not used for this many milliseconds.
     pub fn with_life(life_ms: u64) -> Self {
-        Self { life_ms, ..Self::default() }
+        Self { held: ProviderCache::new(life_ms, 1), counting: None }
     }
 
-    /// Counts tokens otherwise than by bytes.
+    /// Counts tokens otherwise than by bytes divided by four.
     pub fn counting(self, counting: Counting) -> Self {
         Self { counting: Some(counting), ..self }
     }
@@ -87,44 +35,13 @@ impl Cache {
     pub fn serve(&mut self, format: Format, body: &str, now_ms: u64) -> Took {
         // A body that is not JSON is never cached.
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let mut blocks = chain(blocks_of(format, &body), self.counting);
+        let (prefixes, mut marks) = chain(blocks_of(format, &body), self.counting);
         // A request may leave the mark at its end to the provider.
-        if let Some(last) = blocks.last_mut().filter(|_| body["cache_control"].is_object()) {
-            last.is_marked = true;
+        if body["cache_control"].is_object() {
+            marks.extend(prefixes.len().checked_sub(1));
         }
-        match format {
-            Format::Messages => self.marked(&blocks, now_ms),
-            _ => self.automatic(&blocks, now_ms),
-        }
-    }
-
-    fn holds(&self, hash: &blake3::Hash, now_ms: u64) -> bool {
-        self.prefixes.get(hash).is_some_and(|used| now_ms - used <= self.life_ms)
-    }
-
-    fn marked(&mut self, blocks: &[CacheBlock], now_ms: u64) -> Took {
-        let before = |end: usize| blocks[..end].iter().map(|block| block.tokens).sum::<u64>();
-        let marks: Vec<usize> =
-            (0..blocks.len()).filter(|at| blocks[*at].is_marked && before(*at + 1) >= LEAST).collect();
-        let Some(last) = marks.last().copied() else { return Took { plain: before(blocks.len()), ..Took::default() } };
-        let found = marks.iter().rev().flat_map(|mark| (mark.saturating_sub(LOOK_BACK - 1)..=*mark).rev());
-        let found = found.filter(|at| self.holds(&blocks[*at].hash, now_ms)).max();
-        let read = found.map_or(0, |at| before(at + 1));
-        for at in marks.iter().copied().chain(found) {
-            self.prefixes.insert(blocks[at].hash, now_ms);
-        }
-        Took { read, written: before(last + 1).saturating_sub(read), plain: before(blocks.len()) - before(last + 1) }
-    }
-
-    fn automatic(&mut self, blocks: &[CacheBlock], now_ms: u64) -> Took {
-        let total: u64 = blocks.iter().map(|block| block.tokens).sum();
-        let shared = blocks.iter().take_while(|block| self.holds(&block.hash, now_ms));
-        let shared: u64 = shared.map(|block| block.tokens).sum();
-        let read = if shared >= LEAST { shared / 128 * 128 } else { 0 };
-        for block in blocks {
-            self.prefixes.insert(block.hash, now_ms);
-        }
-        Took { read, written: 0, plain: total - read }
+        let kind = if format == Format::Messages { CacheKind::Marked } else { CacheKind::Automatic };
+        self.held.serve(kind, &prefixes, &marks, now_ms)
     }
 }
 
@@ -184,19 +101,21 @@ fn parsed(mut message: Value) -> Value {
     message
 }
 
-fn chain(values: Vec<Value>, counting: Option<Counting>) -> Vec<CacheBlock> {
-    let mut before = blake3::hash(b"");
-    let mut blocks = Vec::new();
+/// The prefixes of a request up to each of its blocks, and which of them are marked.
+fn chain(values: Vec<Value>, counting: Option<Counting>) -> (Vec<Prefix<blake3::Hash>>, Vec<usize>) {
+    let mut before = Prefix { key: blake3::hash(b""), blocks: 0, size: 0 };
+    let (mut prefixes, mut marks) = (Vec::new(), Vec::new());
     for mut value in values {
         let is_marked = value.as_object_mut().is_some_and(|fields| fields.remove("cache_control").is_some());
         let text = value.to_string();
         let mut hasher = blake3::Hasher::new();
-        hasher.update(before.as_bytes()).update(text.as_bytes());
-        before = hasher.finalize();
+        hasher.update(before.key.as_bytes()).update(text.as_bytes());
         let tokens = counting.map_or(text.len() as u64 / 4, |count| count(&value));
-        blocks.push(CacheBlock { hash: before, tokens, is_marked });
+        before = Prefix { key: hasher.finalize(), blocks: before.blocks + 1, size: before.size + tokens };
+        marks.extend(is_marked.then_some(prefixes.len()));
+        prefixes.push(before);
     }
-    blocks
+    (prefixes, marks)
 }
 
 #[cfg(test)]

@@ -1,33 +1,19 @@
-//! The simulated prefix cache of a provider, for windows that grow: only what is new in a window costs time.
-//!
-//! It does what [`Cache`](super::cache::Cache) does with bodies.
+//! The prefix cache of a provider, for windows that grow: only what is new in a window costs time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use contexture::fold::ShownItem;
 use contexture::item::Item;
+use contexture::wire::prefix_cache::{CacheKind, Prefix, ProviderCache, Took};
 use foldhash::fast::FixedState;
-
-use super::cache::{LEAST, LOOK_BACK, Took};
-
-/// How a provider caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheKind {
-    /// Up to marks in the request, and writing has a price.
-    Marked,
-    /// Whatever prefix it finds.
-    Automatic,
-}
 
 /// A cache, and the window that it was asked for last.
 pub struct GrowingCache {
     kind: CacheKind,
-    life_ms: u64,
-    /// When a prefix was used last, by its hash.
-    prefixes: HashMap<blake3::Hash, u64>,
-    /// The blocks of the last request: the hash of everything up to each, and the tokens up to it.
-    chain: Vec<(blake3::Hash, u64)>,
+    held: ProviderCache<blake3::Hash>,
+    /// The prefixes of the last request, by their hashes.
+    chain: Vec<Prefix<blake3::Hash>>,
     /// The items of the last request, after the instructions.
     window: Vec<(Option<usize>, Arc<Item>)>,
     /// How many of them were expected to stay.
@@ -40,11 +26,11 @@ impl GrowingCache {
     /// An empty cache whose entries expire when they are not used for this many milliseconds. Every request begins with
     /// the instructions.
     pub fn new(kind: CacheKind, life_ms: u64, instructions: &str) -> Self {
-        let first = (blake3::hash(instructions.as_bytes()), instructions.len() as u64 / 4);
+        let key = blake3::hash(instructions.as_bytes());
+        let first = Prefix { key, blocks: 1, size: instructions.len() as u64 / 4 };
         Self {
             kind,
-            life_ms,
-            prefixes: HashMap::new(),
+            held: ProviderCache::new(life_ms, 1),
             chain: vec![first],
             window: Vec::new(),
             known: HashMap::default(),
@@ -64,16 +50,16 @@ impl GrowingCache {
         self.chain.truncate(1 + keep);
         for shown in &window[keep..] {
             self.window.push((shown.position, shown.item.clone()));
-            let (before, tokens) = *self.chain.last().expect("the instructions are first");
-            let (hash, more) = self.item(shown);
+            let before = *self.chain.last().expect("the instructions are first");
+            let (hash, tokens) = self.item(shown);
             let mut hasher = blake3::Hasher::new();
-            hasher.update(before.as_bytes()).update(hash.as_bytes());
-            self.chain.push((hasher.finalize(), tokens + more));
+            hasher.update(before.key.as_bytes()).update(hash.as_bytes());
+            let (key, blocks, size) = (hasher.finalize(), before.blocks + 1, before.size + tokens);
+            self.chain.push(Prefix { key, blocks, size });
         }
-        let took = match self.kind {
-            CacheKind::Marked => self.marked([self.standing.min(keep), standing], now_ms),
-            CacheKind::Automatic => self.automatic(now_ms),
-        };
+        let last = window.len();
+        let marks = [0, self.standing.min(keep), standing.min(last), last];
+        let took = self.held.serve(self.kind, &self.chain, &marks, now_ms);
         self.standing = standing;
         (took, keep)
     }
@@ -91,44 +77,6 @@ impl GrowingCache {
             self.known.insert(position, (shown.item.clone(), made));
         }
         made
-    }
-
-    fn holds(&self, at: usize, now_ms: u64) -> bool {
-        self.prefixes.get(&self.chain[at].0).is_some_and(|used| now_ms.saturating_sub(*used) <= self.life_ms)
-    }
-
-    fn marked(&mut self, [stayed, standing]: [usize; 2], now_ms: u64) -> Took {
-        let last = self.chain.len() - 1;
-        let mut marks = vec![0, stayed.min(last), standing.min(last), last];
-        marks.dedup();
-        marks.retain(|mark| self.chain[*mark].1 >= LEAST);
-        let total = self.chain[last].1;
-        if marks.is_empty() {
-            return Took { plain: total, ..Took::default() };
-        }
-        let looked_at = marks.iter().flat_map(|mark| mark.saturating_sub(LOOK_BACK - 1)..=*mark);
-        let found = looked_at.filter(|at| self.holds(*at, now_ms)).max();
-        let read = found.map_or(0, |at| self.chain[at].1);
-        for at in marks.into_iter().chain(found) {
-            self.prefixes.insert(self.chain[at].0, now_ms);
-        }
-        Took { read, written: total.saturating_sub(read), plain: 0 }
-    }
-
-    fn automatic(&mut self, now_ms: u64) -> Took {
-        let total = self.chain.last().map_or(0, |last| last.1);
-        // Prefixes are used together, so those that are held come first.
-        let (mut low, mut high) = (0, self.chain.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.holds(middle, now_ms) { low = middle + 1 } else { high = middle }
-        }
-        let shared = low.checked_sub(1).map_or(0, |at| self.chain[at].1);
-        let read = if shared >= LEAST { shared / 128 * 128 } else { 0 };
-        for (hash, _) in &self.chain {
-            self.prefixes.insert(*hash, now_ms);
-        }
-        Took { read, written: 0, plain: total - read }
     }
 }
 

@@ -9,10 +9,11 @@ use std::time::Instant;
 use contexture::fold::{FoldDecision, ShownItem};
 use contexture::item::Item;
 use contexture::transcript::Record;
+use contexture::wire::prefix_cache::CacheKind;
 use contexture::wire::{Format, Usage};
 use serde_json::value::RawValue;
 
-use super::growing_cache::{CacheKind, GrowingCache};
+use super::growing_cache::GrowingCache;
 use super::recorded::RecordedSession;
 use crate::account::bill::Account;
 use crate::account::growth::BodyBytes;
