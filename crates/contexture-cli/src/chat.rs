@@ -7,6 +7,8 @@ mod undo;
 mod gate;
 mod secrets;
 mod told;
+mod editor_call;
+mod editor_files;
 mod session;
 mod line_mode;
 pub mod editor;

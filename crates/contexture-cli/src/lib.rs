@@ -24,6 +24,7 @@ pub mod memory;
 pub mod replay;
 pub mod settings;
 pub mod source;
+mod state_directory;
 pub mod store;
 pub mod window;
 

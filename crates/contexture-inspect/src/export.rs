@@ -1,6 +1,5 @@
 //! Exports a conversation as one self-contained file.
 
-use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use contexture::redact::{redact, redact_part, redact_value};
@@ -9,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::archive::{Archive, PREVIEW_CHARS};
+use super::exported::{ExportRow, ExportedWords};
 use super::page;
 use super::text::{floor, preview};
 use super::view::{About, WindowForm};
@@ -22,11 +22,6 @@ const EXPORTED_COLUMNS: u64 = 300;
 /// Most requests of a conversation whose windows are exported as pictures, too.
 const MOST_PICTURES: usize = 300;
 
-/// A block of a window: its id, its state, the reason, its grade, the reason for that, and the block that it replaces.
-/// Reasons and grades are indices into a list of words; 0 means none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ExportRow(pub u32, pub String, pub usize, pub usize, pub usize, pub u32);
-
 /// A window, stored as its difference from that of the previous request.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExportedWindow {
@@ -38,26 +33,6 @@ pub struct ExportedWindow {
     pub first: Option<u64>,
     /// The cache boundary.
     pub boundary: Option<u64>,
-}
-
-/// A table of repeated strings.
-#[derive(Default)]
-pub struct ExportedWords {
-    all: Vec<String>,
-    places: HashMap<String, usize>,
-}
-
-impl ExportedWords {
-    /// The index of a string, from 1; 0 if there is none.
-    pub fn place(&mut self, word: Option<String>) -> usize {
-        let Some(word) = word else { return 0 };
-        if let Some(place) = self.places.get(&word) {
-            return *place;
-        }
-        self.all.push(word.clone());
-        self.places.insert(word, self.all.len());
-        self.all.len()
-    }
 }
 
 /// The document with all data of a conversation, without keys and passwords: what [`contexture::redact`] finds.

@@ -13,6 +13,7 @@ mod window;
 mod timeline;
 mod archive;
 mod bill;
+mod exported;
 mod export;
 mod pass;
 mod answer;

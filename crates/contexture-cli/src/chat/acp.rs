@@ -1,8 +1,6 @@
 //! `contexture chat --acp`: conversations for an editor that speaks the Agent Client Protocol, over standard input and
 //! output.
 
-mod editor_call;
-pub(super) mod editor_files;
 mod relay;
 mod updates;
 
@@ -17,12 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, LocalSet};
 
+use super::editor_call::AcpEditor;
+use super::editor_files::{self, EditorFiles};
 use super::session::ChatSession;
 use crate::failure::Failure;
 use crate::lines::{InputLine, next_line};
 use crate::settings::keys::McpEntry;
-use editor_call::AcpEditor;
-use editor_files::EditorFiles;
 
 /// The version of the protocol.
 const VERSION: u64 = 1;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::chat::happening::one_line;
+use super::happening::one_line;
 
 /// The editor at the other end. Cheap to clone.
 #[derive(Clone)]

@@ -21,7 +21,7 @@ pub(super) struct FileRequest {
 }
 
 /// What an editor does with files, by what it says of itself.
-pub(in crate::chat) struct EditorFiles {
+pub(super) struct EditorFiles {
     reads: bool,
     writes: bool,
     requests: mpsc::UnboundedSender<FileRequest>,

@@ -21,7 +21,7 @@ use contexture_inspect::InspectServer;
 use contexture_terminal::markdown::cut;
 use tokio::sync::mpsc;
 
-use super::acp::editor_files::EditorFiles;
+use super::editor_files::EditorFiles;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Permission, ToolGate};
 use super::happening::{Happening, Tail, observer};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use contexture_gateway::AccessKey;
 
-use super::place::state_directory;
 use crate::failure::Failure;
+use crate::state_directory::state_directory;
 
 /// The name of the first key.
 const FIRST: &str = "own";

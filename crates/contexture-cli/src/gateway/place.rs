@@ -1,6 +1,5 @@
 //! Where the gateway's store is.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,22 +9,8 @@ use contexture_gateway::{Store, StoreError, is_store, open_store};
 use contexture_inspect::ARCHIVE_NAME;
 
 use crate::failure::Failure;
+use crate::state_directory::state_directory;
 use crate::store;
-
-/// The program's directory in the user's state directory.
-pub(crate) fn state_directory() -> Result<PathBuf, Failure> {
-    let directory = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let usual = || match cfg!(windows) {
-        true => directory("LOCALAPPDATA"),
-        false => Some(directory("HOME")?.join(".local/state")),
-    };
-    let state = directory("XDG_STATE_HOME").or_else(usual).ok_or_else(|| {
-        let names = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME or XDG_STATE_HOME" };
-        Failure::work("no directory for the gateway's store is known")
-            .hint(format!("set {names}, or name a file with --store"))
-    })?;
-    Ok(state.join("contexture"))
-}
 
 /// The store in the user's state directory.
 pub(super) fn store_path() -> Result<PathBuf, Failure> {

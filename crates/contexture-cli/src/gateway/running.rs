@@ -9,10 +9,11 @@ use contexture_gateway::remote::{GatewayStatus, status_of};
 use contexture_gateway::{Gateway, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::place::{StoreFlag, state_directory};
+use super::place::StoreFlag;
 use crate::environment;
 use crate::failure::Failure;
 use crate::settings::GATEWAY_VARIABLE;
+use crate::state_directory::state_directory;
 
 /// The most processes above this one that are looked at.
 const MOST_ABOVE: usize = 64;

@@ -10,7 +10,7 @@ use contexture::project::project_of;
 use contexture::store::{SqliteIndex, SqliteStore};
 
 use crate::failure::Failure;
-use crate::gateway::place::state_directory;
+use crate::state_directory::state_directory;
 
 /// The project of sessions that say nothing about where they were.
 pub(crate) const NO_PROJECT: &str = "unknown";

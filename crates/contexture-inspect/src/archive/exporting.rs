@@ -7,7 +7,7 @@ use contexture_gateway::write::StoreError;
 use rusqlite::params;
 use serde_json::{Value, json};
 
-use super::super::export::{ExportRow, ExportedWords};
+use super::super::exported::{ExportRow, ExportedWords};
 use super::super::view::WindowForm;
 use super::super::window::{ComparedWindow, boundary, first_difference};
 use super::Archive;

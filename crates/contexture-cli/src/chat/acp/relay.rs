@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Prompt;
-use super::editor_call::AcpEditor;
 use super::updates;
+use crate::chat::editor_call::AcpEditor;
 use crate::chat::happening::{AgentCall, Happening, PermissionQuestion, PermissionReply, SHORTENED};
 use crate::chat::live::MAX_PRINTED;
 use crate::chat::session::{ChatSession, chain};

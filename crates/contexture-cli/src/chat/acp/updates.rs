@@ -7,7 +7,7 @@ use contexture::layers::Plan;
 use contexture::layers::plan::Status;
 use serde_json::{Value, json};
 
-use super::editor_call::AcpEditor;
+use crate::chat::editor_call::AcpEditor;
 use crate::chat::happening::{AgentCall, FileEdit, Intent};
 use crate::chat::session::ChatSession;
 

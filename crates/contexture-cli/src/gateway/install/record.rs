@@ -8,7 +8,7 @@ use contexture_gateway::Upstreams;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::gateway::place::state_directory;
+use crate::state_directory::state_directory;
 
 /// What was installed for an agent. Only its user can read it, since it holds the gateway's key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
