@@ -1,8 +1,10 @@
-//! Imports between the files of each crate point one way.
+//! Imports between the files of each crate point one way, and so do those between its folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::crates::all_crates;
 
 /// A module by its path: `["engine", "thread"]`.
 type Module = Vec<String>;
@@ -18,7 +20,7 @@ enum How {
     Import,
     /// `pub use child::name`
     Export,
-    /// `child::name`, without a `use`.
+    /// `child::name` or `crate::module::name`, without a `use`.
     Path,
 }
 
@@ -42,7 +44,8 @@ impl Crate {
         let uses = |(module, text): (Module, String)| {
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned();
             let uses = statements(&code).flat_map(|(tree, how)| expand(tree).into_iter().map(move |path| (path, how)));
-            let uses = uses.chain(paths_into_children(&code).map(|path| (path, How::Path)));
+            let paths = paths_into_children(&code).chain(paths_elsewhere(&code));
+            let uses = uses.chain(paths.map(|path| (path, How::Path)));
             let uses = uses.filter_map(|(path, how)| Some((absolute(&module, &path)?, how))).collect();
             (module, uses)
         };
@@ -78,22 +81,45 @@ impl Crate {
 
     /// The files of one circle, if there is any.
     fn circle(&self, counting: Counting) -> Option<Vec<Module>> {
-        let mut left: BTreeMap<&Module, BTreeSet<Module>> =
-            self.0.keys().map(|m| (m, self.imports(m, counting))).collect();
-        // Files that import from none of those that are left cannot be part of a circle.
-        while let Some(free) = left.iter().find(|(_, imports)| imports.iter().all(|i| !left.contains_key(i))) {
-            let free = *free.0;
-            left.remove(free);
-        }
-        let mut path = vec![(*left.keys().next()?).clone()];
-        loop {
-            let last = path.last().expect("a path has a start");
-            let next = left[last].iter().find(|import| left.contains_key(import)).expect("all others were removed");
-            if let Some(start) = path.iter().position(|module| module == next) {
-                return Some(path.split_off(start));
+        circle_in(self.0.keys().map(|module| (module.clone(), self.imports(module, counting))).collect())
+    }
+
+    /// What the children of each folder import from each other, by folder: a child is a file, or a folder with all that
+    /// is in it.
+    fn siblings(&self) -> BTreeMap<Module, Graph> {
+        let mut siblings: BTreeMap<Module, Graph> = BTreeMap::new();
+        for module in self.0.keys().filter(|module| !module.iter().any(|name| name == "tests")) {
+            for file in self.imports(module, Counting::NotFromParts) {
+                let shared = module.iter().zip(&file).take_while(|(one, other)| one == other).count();
+                // A folder and what is in it are no siblings.
+                if shared < module.len() && shared < file.len() {
+                    let graph = siblings.entry(module[..shared].to_vec()).or_default();
+                    graph.entry(module[..=shared].to_vec()).or_default().insert(file[..=shared].to_vec());
+                }
             }
-            path.push(next.clone());
         }
+        siblings
+    }
+}
+
+/// Modules, each with those that it imports from.
+type Graph = BTreeMap<Module, BTreeSet<Module>>;
+
+/// The modules of one circle, if there is any.
+fn circle_in(mut left: Graph) -> Option<Vec<Module>> {
+    // Modules that import from none of those that are left cannot be part of a circle.
+    while let Some(free) = left.iter().find(|(_, imports)| imports.iter().all(|i| !left.contains_key(i))) {
+        let free = free.0.clone();
+        left.remove(&free);
+    }
+    let mut path = vec![left.keys().next()?.clone()];
+    loop {
+        let last = path.last().expect("a path has a start");
+        let next = left[last].iter().find(|import| left.contains_key(*import)).expect("all others were removed");
+        if let Some(start) = path.iter().position(|module| module == next) {
+            return Some(path.split_off(start));
+        }
+        path.push(next.clone());
     }
 }
 
@@ -140,6 +166,25 @@ fn paths_into_children(code: &str) -> impl Iterator<Item = String> {
             let rest = code[at + child.len()..].strip_prefix("::")?;
             let name = rest.split(|c| !is_word(c)).next().filter(|name| !name.is_empty())?;
             (!is_longer).then(|| format!("self::{child}::{name}"))
+        })
+    })
+}
+
+/// The paths that lead into any module of the crate without a `use`: `crate::module::name`, `super::module::name`.
+fn paths_elsewhere(code: &str) -> impl Iterator<Item = String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_code = |line: &&str| {
+        let line = line.trim_start();
+        let item = if line.starts_with("pub") { line.split_once(' ').map_or(line, |(_, item)| item) } else { line };
+        !line.starts_with("//") && !item.starts_with("use ")
+    };
+    code.lines().filter(is_code).flat_map(move |line| {
+        ["crate::", "super::"].into_iter().flat_map(move |start| {
+            line.match_indices(start).filter_map(move |(at, _)| {
+                let is_longer = line[..at].ends_with(|c| is_word(c) || c == ':' || c == '$');
+                let path = line[at..].split(|c| !is_word(c) && c != ':').next()?;
+                (!is_longer).then(|| path.trim_end_matches(':').to_owned())
+            })
         })
     })
 }
@@ -191,6 +236,10 @@ fn absolute(module: &Module, path: &str) -> Option<Module> {
     Some(base)
 }
 
+fn source_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src")
+}
+
 #[test]
 fn no_file_imports_from_a_file_that_imports_from_it() {
     use Counting::{All, NotFromParts};
@@ -209,9 +258,32 @@ fn no_file_imports_from_a_file_that_imports_from_it() {
         ("contexture-terminal", 5, NotFromParts),
         ("contexture-cli", 20, NotFromParts),
     ] {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-        let files = Crate::read(&source);
+        let files = Crate::read(&source_of(name));
         assert!(files.0.len() > least_files, "the files of {name} were found");
         assert_eq!(files.circle(counting), None, "in {name}");
+    }
+}
+
+#[test]
+fn no_folder_imports_from_a_folder_that_imports_from_it() {
+    for name in all_crates() {
+        for (folder, siblings) in Crate::read(&source_of(name)).siblings() {
+            assert_eq!(circle_in(siblings), None, "in {folder:?} of {name}");
+        }
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the files of the crate itself are what is tested")]
+fn folders_of_the_gateway_import_only_from_those_that_are_declared_above_them() {
+    let source = source_of("contexture-gateway");
+    let root = fs::read_to_string(source.join("lib.rs")).unwrap();
+    let declared: Vec<&str> =
+        root.lines().filter_map(|line| line.strip_suffix(';')?.split_once("mod ")).map(|(_, name)| name).collect();
+    let place = |module: &Module| declared.iter().position(|name| *name == module[0]).expect("it is declared");
+    let folders = &Crate::read(&source).siblings()[&Module::new()];
+    for (folder, imports) in folders {
+        let above: Vec<&Module> = imports.iter().filter(|import| place(import) > place(folder)).collect();
+        assert!(above.is_empty(), "{folder:?} imports from {above:?}");
     }
 }
