@@ -1,4 +1,4 @@
-//! Accepts a request: who sends it, where it goes, and what its body says.
+//! Accepts a request: who sends it, whether it is forwarded, and what its head and its body say.
 
 pub mod access;
 pub mod collect;

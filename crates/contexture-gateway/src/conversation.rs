@@ -54,22 +54,22 @@ pub struct Beginning {
 
 impl Conversation {
     /// Creates a conversation from its state.
-    pub fn new(beginning: Beginning, state: ConversationState) -> Self {
+    pub(crate) fn new(beginning: Beginning, state: ConversationState) -> Self {
         Self { beginning, state: Mutex::new(state), folder: Mutex::new(None), signals: Mutex::default() }
     }
 
     /// What does not change during the conversation.
-    pub fn beginning(&self) -> &Beginning {
+    pub(crate) fn beginning(&self) -> &Beginning {
         &self.beginning
     }
 
     /// Its name.
-    pub fn id(&self) -> &Arc<str> {
+    pub(crate) fn id(&self) -> &Arc<str> {
         &self.beginning.id
     }
 
     /// Its state. The lock is only held briefly.
-    pub fn state(&self) -> MutexGuard<'_, ConversationState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ConversationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,12 +79,12 @@ impl Conversation {
     }
 
     /// About how many bytes of memory it takes, without its folder. One that is in use counts as small.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.state.try_lock().map_or(0, |state| state.bytes())
     }
 
     /// Its folder, if it is in memory. A folder that a panic left behind is discarded.
-    pub fn folder(&self) -> MutexGuard<'_, Option<Box<ConversationFolder>>> {
+    pub(crate) fn folder(&self) -> MutexGuard<'_, Option<Box<ConversationFolder>>> {
         self.folder.lock().unwrap_or_else(|poisoned| {
             self.folder.clear_poison();
             let mut folder = poisoned.into_inner();
@@ -93,15 +93,10 @@ impl Conversation {
         })
     }
 
-    /// Whether its folder is in memory.
-    pub fn has_folder(&self) -> bool {
-        self.folder.try_lock().map_or(true, |folder| folder.is_some())
-    }
-
     /// Replaces its folder with a snapshot, from which it is restored when needed, and frees what else can be read again.
     ///
     /// Returns whether it did: while a decision is made it is needed.
-    pub fn evict_folder(&self) -> bool {
+    pub(crate) fn evict_folder(&self) -> bool {
         let Ok(mut held) = self.folder.try_lock() else { return false };
         let folder = held.take();
         drop(held);
@@ -116,7 +111,7 @@ impl Conversation {
 
     /// Takes a snapshot of the folder if nothing else is using it and enough has happened since the last one. Returns
     /// whether it did.
-    pub fn take_snapshot(&self, least_messages: usize) -> bool {
+    pub(crate) fn take_snapshot(&self, least_messages: usize) -> bool {
         let Ok(folder) = self.folder.try_lock() else { return false };
         let Some(folder) = &*folder else { return false };
         let noted = self.state().decisions().snapshot().map_or(0, |snapshot| snapshot.messages);

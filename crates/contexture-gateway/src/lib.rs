@@ -1,26 +1,28 @@
 //! The gateway of Contexture: a proxy between an agent and its model that sends only what is still needed of the past.
 //!
-//! [`Gateway::start`](gateway::Gateway::start) listens on an address. A request goes through the folders in this order:
-//! it is accepted (`accept`), its conversation is found (`find`), what is sent of it is decided (`decide`), the
-//! decisions are written (`write`), it is sent and its response forwarded byte for byte (`send`), and it is accounted
-//! for (`account`). `conversation` has what is known of a conversation. If anything fails, the earlier decisions are
-//! applied again, so that the provider's cache stays valid.
+//! [`Gateway::start`] listens on an address. `gateway` takes each request through the steps: it is accepted (`accept`),
+//! its conversation is found (`find`), what is sent of it is decided (`decide`), the decisions are written (`write`), it
+//! is sent and its response forwarded byte for byte (`send`), and it is accounted for (`account` for the request,
+//! `report` for all together). `conversation` has what is known of a conversation. If anything fails, the earlier
+//! decisions are applied again, so that the provider's cache stays valid.
+//!
+//! A module imports only from those that are declared above it.
 
 pub mod models;
 pub mod account;
-pub mod conversation;
+mod conversation;
 pub mod write;
 pub mod provider;
 pub mod accept;
-pub mod find;
+mod find;
 pub mod watch;
 pub mod remember;
-pub mod options;
-pub mod decide;
+mod options;
+mod decide;
 pub mod report;
 mod shared;
-pub mod send;
-pub mod gateway;
+mod send;
+mod gateway;
 pub mod in_process;
 pub mod remote;
 pub mod simulate;

@@ -1,7 +1,7 @@
 //! Known models: their context windows and prices, and where each of these was learnt.
 
 mod name;
-pub mod said;
+pub(crate) mod said;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -167,7 +167,7 @@ struct ByRequest {
 
 /// What a request says about the window, beside its model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asks {
+pub(crate) struct Asks {
     /// Its values of `anthropic-beta`.
     pub betas: Vec<String>,
     /// Whether it comes with a login instead of a key.
@@ -181,7 +181,7 @@ impl Known {
     }
 
     /// The same, with what a request and its provider say about the window.
-    pub fn asked(mut self, asks: &Asks) -> Self {
+    pub(crate) fn asked(mut self, asks: &Asks) -> Self {
         if self.window == Source::Configured {
             return self;
         }

@@ -6,6 +6,6 @@ pub mod compare;
 pub(crate) mod harm;
 pub(crate) mod spending;
 pub(crate) mod session;
-pub mod metrics;
+pub(crate) mod metrics;
 #[cfg(feature = "otlp")]
 pub mod otlp;

@@ -1,4 +1,4 @@
-//! State that all requests of a gateway share.
+//! State that all requests of a gateway share: what its steps keep between them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The test kit of the gateway, behind the feature `testing`: a provider's cache, its rules, and recorded sessions as a
 //! client would send them.
 
+pub mod cache;
 pub mod rules;
 
-pub use crate::simulate::{cache, recorded};
+pub use crate::simulate::recorded;

@@ -1,4 +1,4 @@
-//! Writes conversations, decisions and receipts: into a file of this machine, or a database that many share.
+//! Writes conversations, decisions and records, and reads them again: into a file of this machine, or a database that many share.
 
 pub mod content;
 mod error;
@@ -44,7 +44,7 @@ pub fn open_store(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
 ///
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.
-pub fn open_limited_store(place: &Path, most_bytes: u64) -> Result<Arc<dyn Store>, StoreError> {
+pub(crate) fn open_limited_store(place: &Path, most_bytes: u64) -> Result<Arc<dyn Store>, StoreError> {
     open_at(place, most_bytes, DamagePolicy::PutAside)
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use axum::http::{HeaderMap, header};
 
 /// The header that may carry a key in place of the path. It is never forwarded.
-pub const KEY_HEADER: &str = "x-contexture-key";
+pub(crate) const KEY_HEADER: &str = "x-contexture-key";
 
 /// The shortest secret that is accepted: 128 bits, if its letters are hexadecimal and random.
 const LEAST_LETTERS: usize = 32;

@@ -15,7 +15,7 @@ const MAX_WINDOW: u64 = 8 << 20;
 
 /// How the body of a request is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coding {
+pub(crate) enum Coding {
     /// Not compressed.
     None,
     /// With zstd.
@@ -26,7 +26,7 @@ pub enum Coding {
 
 /// Why a body is forwarded without being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unread {
+pub(crate) enum Unread {
     /// It has more bytes than are read.
     #[error("the request is too large to be looked into")]
     TooLarge,

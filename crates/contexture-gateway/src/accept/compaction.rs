@@ -55,7 +55,7 @@ fn has_any(words: &[(&str, &str)], text: &str) -> bool {
 
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may
 /// be followed by reminders, and be beside an output. It is 0 if the request has nothing else.
-pub fn compaction(request: &Request<'_>) -> Option<usize> {
+pub(crate) fn compaction(request: &Request<'_>) -> Option<usize> {
     let messages = request.messages();
     let last = messages.len().checked_sub(1)?;
     if request.asks_for_compaction() {

@@ -26,7 +26,7 @@ const PARTS: &[&str] = &["x-claude-code-agent-id", "thread-id", "x-parent-sessio
 const QUOTAS: &[&str] = &["anthropic-ratelimit-unified", "x-codex-primary", "x-codex-secondary"];
 
 /// The headers of a request to forward.
-pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn forwarded(headers: &HeaderMap) -> HeaderMap {
     let mut passed = without_hop_headers(headers);
     passed.remove(header::HOST);
     passed.remove(header::CONTENT_LENGTH);
@@ -36,7 +36,7 @@ pub fn forwarded(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// All headers except those that concern one connection.
-pub fn without_hop_headers(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn without_hop_headers(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> =
         named.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
@@ -51,7 +51,7 @@ pub fn without_hop_headers(headers: &HeaderMap) -> HeaderMap {
 
 /// Whether a signature of Amazon's (SigV4) covers the body: the hash of the body is part of what is signed, unless it is
 /// said not to be.
-pub fn is_signed(headers: &HeaderMap) -> bool {
+pub(crate) fn is_signed(headers: &HeaderMap) -> bool {
     let starts = |name: &str, start: &str| {
         headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.trim().starts_with(start))
     };
@@ -59,7 +59,7 @@ pub fn is_signed(headers: &HeaderMap) -> bool {
 }
 
 /// The client's session, if the headers name one.
-pub fn session_of(headers: &HeaderMap) -> String {
+pub(crate) fn session_of(headers: &HeaderMap) -> String {
     let text = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
     let session = SESSIONS.iter().find_map(text).unwrap_or_default();
     let parts: Vec<&str> = PARTS.iter().filter_map(text).collect();
@@ -73,12 +73,12 @@ pub fn session_of(headers: &HeaderMap) -> String {
 const SUB_AGENTS: &[&str] = &["x-claude-code-agent-id", "x-parent-session-id", "x-openai-subagent"];
 
 /// Whether the client says that a sub-agent sends the request.
-pub fn is_sub_agent(headers: &HeaderMap) -> bool {
+pub(crate) fn is_sub_agent(headers: &HeaderMap) -> bool {
     SUB_AGENTS.iter().any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Whether the client says that it is summarising the conversation.
-pub fn is_compaction(headers: &HeaderMap) -> bool {
+pub(crate) fn is_compaction(headers: &HeaderMap) -> bool {
     let has = |name: &str, words: &str| {
         headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(words))
     };
@@ -86,7 +86,7 @@ pub fn is_compaction(headers: &HeaderMap) -> bool {
 }
 
 /// What a request says about the window of its model.
-pub fn asks(headers: &HeaderMap) -> Asks {
+pub(crate) fn asks(headers: &HeaderMap) -> Asks {
     let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
     let betas: Vec<String> = values.flat_map(|value| value.split(',')).map(|beta| beta.trim().to_owned()).collect();
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -95,12 +95,12 @@ pub fn asks(headers: &HeaderMap) -> Asks {
 }
 
 /// Whether a request looks like one for Anthropic.
-pub fn is_anthropic(headers: &HeaderMap) -> bool {
+pub(crate) fn is_anthropic(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.contains_key("x-api-key")
 }
 
 /// Whose request it looks like.
-pub fn looks(headers: &HeaderMap, query: Option<&str>) -> Option<Looks> {
+pub(crate) fn looks(headers: &HeaderMap, query: Option<&str>) -> Option<Looks> {
     let has_key = |query: &str| query.split('&').any(|field| field.starts_with("key="));
     match () {
         () if headers.contains_key("x-goog-api-key") || query.is_some_and(has_key) => Some(Looks::Google),
@@ -110,12 +110,12 @@ pub fn looks(headers: &HeaderMap, query: Option<&str>) -> Option<Looks> {
 }
 
 /// Whether a request is authenticated by an OpenAI account instead of an API key.
-pub fn has_account(headers: &HeaderMap) -> bool {
+pub(crate) fn has_account(headers: &HeaderMap) -> bool {
     headers.contains_key("chatgpt-account-id")
 }
 
 /// The headers of a response that report the use of a quota.
-pub fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(crate) fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let is_quota = |name: &HeaderName| QUOTAS.iter().any(|start| name.as_str().starts_with(start));
     headers
         .iter()

@@ -7,7 +7,7 @@ use crate::models::Asks;
 
 /// A request to a model, as received.
 #[derive(Clone, Debug)]
-pub struct IncomingRequest {
+pub(crate) struct IncomingRequest {
     /// The body, decompressed.
     pub body: Bytes,
     /// Its format.
@@ -28,7 +28,7 @@ pub struct IncomingRequest {
 
 /// Whose a request is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestScope {
+pub(crate) struct RequestScope {
     /// The name of its key, if the gateway has several. Conversations of one owner are never found by another.
     pub owner: String,
     /// The client's session, if its headers name one.

@@ -9,7 +9,7 @@ use crate::accept::headers;
 
 /// Whose form of an error a client understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorForm {
+pub(crate) enum ErrorForm {
     /// Anthropic's.
     Anthropic,
     /// OpenAI's, which most others have as well.
@@ -42,7 +42,7 @@ impl From<Option<Format>> for ErrorForm {
 }
 
 /// An error response in the provider's format.
-pub fn refusal(form: impl Into<ErrorForm>, status: StatusCode, message: &str) -> Response<Body> {
+pub(crate) fn refusal(form: impl Into<ErrorForm>, status: StatusCode, message: &str) -> Response<Body> {
     let message = format!("contexture: {message}");
     let kind = match status {
         StatusCode::UNAUTHORIZED => "authentication_error",

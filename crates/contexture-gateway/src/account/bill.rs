@@ -14,7 +14,7 @@ use crate::models::Model;
 /// The bill of a conversation by the provider's own figures, compared with a model of pass-through. Amounts are in
 /// tokens at the plain input price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Account {
+pub(crate) struct Account {
     /// Billed so far.
     billed: f64,
     /// What pass-through would have cost.

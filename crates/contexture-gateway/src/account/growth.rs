@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The size of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BodyBytes {
+pub(crate) struct BodyBytes {
     /// Bytes of text.
     pub text: u64,
     /// About how many tokens the text is, in hundredths, by the kinds of its signs.
@@ -16,7 +16,7 @@ pub struct BodyBytes {
 
 /// By how much one body is larger than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MoreBytes {
+pub(crate) struct MoreBytes {
     /// Bytes of text.
     pub text: f64,
     /// Pieces of it.
@@ -62,7 +62,7 @@ impl std::ops::Sub for MoreBytes {
 /// What requests have grown by, as sums of products of the size of the text, of other bytes, and of the tokens that the
 /// provider counted for both. From these follow the tokens for each of the two, with the least error in the squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Growth {
+pub(crate) struct Growth {
     text_text: f64,
     text_opaque: f64,
     opaque_opaque: f64,

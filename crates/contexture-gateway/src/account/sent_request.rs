@@ -4,7 +4,7 @@ use crate::account::growth::BodyBytes;
 
 /// One request as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SentRequest {
+pub(crate) struct SentRequest {
     /// Tokens sent, by our own count.
     pub sent_tokens: u64,
     /// Tokens received from the client, by our own count.
@@ -34,7 +34,7 @@ pub struct SentRequest {
 
 /// How a client changed what it had sent before. The provider's cache holds only what is before the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rewritten {
+pub(crate) struct Rewritten {
     /// Bytes of the request as it came that the provider can still have in its cache.
     pub same: BodyBytes,
     /// Bytes of the request as it came before the first changed message of which something is sent; `None` if nothing of

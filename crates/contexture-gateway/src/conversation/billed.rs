@@ -10,7 +10,7 @@ use crate::models::Model;
 
 /// The bill of a conversation, and the response that was billed last.
 #[derive(Clone, Debug, Default)]
-pub struct Billed {
+pub(crate) struct Billed {
     account: Account,
     /// The id of the newest response since this gateway started.
     answer_id: Option<String>,

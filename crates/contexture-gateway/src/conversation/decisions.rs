@@ -31,7 +31,7 @@ struct Adopted {
 
 /// What was decided about a conversation, by the message counts of its requests.
 #[derive(Clone, Default)]
-pub struct Decisions {
+pub(crate) struct Decisions {
     /// The message count of each request that was sent, in order.
     points: Vec<usize>,
     history: PlanHistory,

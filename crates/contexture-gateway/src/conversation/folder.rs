@@ -20,7 +20,7 @@ const SHOW_COMMAND: &str = "`contexture show`";
 
 /// The settings of a folder.
 #[derive(Clone)]
-pub struct FolderSettings {
+pub(crate) struct FolderSettings {
     /// What tools do.
     pub dialects: Dialects,
     /// The working directory of the agent.
@@ -32,7 +32,7 @@ pub struct FolderSettings {
 }
 
 /// A folder, with the position of its items in the requests.
-pub struct ConversationFolder {
+pub(crate) struct ConversationFolder {
     folder: Folder,
     reading: ConversationReading,
     /// The agent's files as they were last seen on the disk.
@@ -46,7 +46,7 @@ pub struct ConversationFolder {
 
 /// Reasoning that the provider has bound to what was sent before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// Whether the provider binds it.
     pub is_bound: bool,
     /// It is from before the newest fold in this many messages, and refused since then.
@@ -55,7 +55,7 @@ pub struct Bound {
 
 /// New decisions about a request, and what follows from them.
 #[derive(Clone, Debug, Default)]
-pub struct NewDecisions {
+pub(crate) struct NewDecisions {
     /// The plan with them.
     pub plan: Plan,
     /// The decisions.

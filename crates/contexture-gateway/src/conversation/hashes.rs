@@ -8,7 +8,7 @@ use foldhash::quality::RandomState;
 
 /// The hashes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageHashes {
+pub(crate) struct MessageHashes {
     /// The hash of its bytes as last received. `None` after a restart.
     pub raw: Option<RawHash>,
     /// The digest of its meaning, which does not depend on how it is written.
@@ -26,7 +26,7 @@ impl MessageHashes {
 
 /// A hash of a message without the outputs in it. It stays the same if the client replaces an output by a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape(NonZeroU64);
+pub(crate) struct Shape(NonZeroU64);
 
 impl Shape {
     fn of(digest: Digest) -> Option<Self> {
@@ -37,12 +37,12 @@ impl Shape {
 
 /// A hash of bytes that is valid within one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawHash([u64; 2]);
+pub(crate) struct RawHash([u64; 2]);
 
 /// Hashes bytes with random keys, so that collisions cannot be constructed. Every request is hashed whole, and most of
 /// its messages are too short for a digest to be fast.
 #[derive(Default)]
-pub struct Hashing([RandomState; 2]);
+pub(crate) struct Hashing([RandomState; 2]);
 
 impl Hashing {
     fn hash(&self, bytes: &[u8]) -> RawHash {
@@ -56,7 +56,7 @@ impl Hashing {
 
 /// The messages of a request. Digests are computed only when needed, because most messages have the same bytes as in
 /// the previous request.
-pub struct ArrivingMessages<'r, 'a> {
+pub(crate) struct ArrivingMessages<'r, 'a> {
     request: &'r Request<'a>,
     raw: Vec<RawHash>,
     plain: Vec<Option<(Digest, Option<Shape>)>>,

@@ -9,7 +9,7 @@ const MOST_FAILURES: u32 = 3;
 
 /// Why no more decisions are made about a conversation. It is stored, and shown, as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StopReason {
+pub(crate) enum StopReason {
     /// A user asked for it.
     AskedFor,
     /// Something went wrong inside the gateway.
@@ -49,7 +49,7 @@ impl fmt::Display for StopReason {
 
 /// Whether decisions may be made about a conversation, and what speaks against it so far.
 #[derive(Clone, Debug, Default)]
-pub struct Health {
+pub(crate) struct Health {
     stopped: Option<StopReason>,
     /// Whether the provider has refused a rewritten request and then accepted it as it came.
     is_refused: bool,

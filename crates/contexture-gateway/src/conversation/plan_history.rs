@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A change of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanStep {
+pub(crate) struct PlanStep {
     /// It applies to requests with at least this many messages.
     pub messages: usize,
     /// How many leading segments of the previous plan stay.
@@ -26,7 +26,7 @@ pub struct PlanStep {
 
 /// The changes of a plan, oldest first, and the resulting plan.
 #[derive(Clone, Debug, Default)]
-pub struct PlanHistory {
+pub(crate) struct PlanHistory {
     steps: Vec<PlanStep>,
     plan: Arc<Plan>,
 }

@@ -21,10 +21,10 @@ const UNCHANGED: &str = "File unchanged since last read";
 const MAX_NOTE_BYTES: usize = 400;
 
 /// Texts that are sent after messages, by message.
-pub type Attached = BTreeMap<usize, Arc<str>>;
+pub(crate) type Attached = BTreeMap<usize, Arc<str>>;
 
 /// The messages read so far.
-pub struct ConversationReading {
+pub(crate) struct ConversationReading {
     format: Format,
     /// How many leading messages are instructions, which are not read.
     lead: usize,
@@ -43,7 +43,7 @@ pub struct ConversationReading {
 
 /// The position of an item in the requests.
 #[derive(Clone, Debug)]
-pub struct ItemPlace {
+pub(crate) struct ItemPlace {
     /// The index of the message.
     pub message: usize,
     /// The index of the part.
@@ -62,7 +62,7 @@ impl ItemPlace {
 }
 
 /// Messages as groups of items.
-pub type Groups = Vec<Vec<(Arc<Item>, u64)>>;
+pub(crate) type Groups = Vec<Vec<(Arc<Item>, u64)>>;
 
 impl ConversationReading {
     /// Creates a reading that starts after the instructions.

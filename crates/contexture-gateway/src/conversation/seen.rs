@@ -6,7 +6,7 @@ use crate::conversation::hashes::MessageHashes;
 
 /// The messages of a conversation's newest request, as their hashes.
 #[derive(Clone, Debug, Default)]
-pub struct SeenMessages {
+pub(crate) struct SeenMessages {
     hashes: Vec<MessageHashes>,
     /// How often the messages changed.
     generation: u64,

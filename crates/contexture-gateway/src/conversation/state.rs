@@ -24,12 +24,12 @@ pub struct ConversationState {
 
 impl ConversationState {
     /// The state after a first request.
-    pub fn new(hashes: Vec<MessageHashes>) -> Self {
+    pub(crate) fn new(hashes: Vec<MessageHashes>) -> Self {
         Self { seen: SeenMessages::new(hashes), ..Self::default() }
     }
 
     /// The state in a store, with its version there.
-    pub fn restored(
+    pub(crate) fn restored(
         seen: SeenMessages,
         decisions: Decisions,
         billed: Billed,
@@ -41,7 +41,7 @@ impl ConversationState {
     }
 
     /// The state of a branch that continues after the first messages: the decisions before it.
-    pub fn branch(&self, messages: usize, hashes: Vec<MessageHashes>) -> Self {
+    pub(crate) fn branch(&self, messages: usize, hashes: Vec<MessageHashes>) -> Self {
         Self {
             seen: SeenMessages::new(hashes),
             decisions: self.decisions.until(messages),
@@ -53,68 +53,63 @@ impl ConversationState {
 
     /// Handles that the client has replaced outputs in messages that it had sent before. What was decided stays: where the
     /// outputs were folded away, the same is sent as before.
-    pub fn rewrite(&mut self, hashes: Vec<MessageHashes>) {
+    pub(crate) fn rewrite(&mut self, hashes: Vec<MessageHashes>) {
         self.seen.rewrite(hashes);
         self.decisions.drop_snapshot();
     }
 
     /// About how many bytes of memory it takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         LEAST_BYTES + std::mem::size_of_val(self.seen.hashes()) + self.decisions.bytes()
     }
 
     /// The messages of the newest request.
-    pub fn seen(&self) -> &SeenMessages {
+    pub(crate) fn seen(&self) -> &SeenMessages {
         &self.seen
     }
 
     /// The messages of the newest request, to be replaced.
-    pub fn seen_mut(&mut self) -> &mut SeenMessages {
+    pub(crate) fn seen_mut(&mut self) -> &mut SeenMessages {
         &mut self.seen
     }
 
     /// What was decided.
-    pub fn decisions(&self) -> &Decisions {
+    pub(crate) fn decisions(&self) -> &Decisions {
         &self.decisions
     }
 
     /// What was decided, to be changed.
-    pub fn decisions_mut(&mut self) -> &mut Decisions {
+    pub(crate) fn decisions_mut(&mut self) -> &mut Decisions {
         &mut self.decisions
     }
 
     /// What was billed.
-    pub fn billed(&self) -> &Billed {
+    pub(crate) fn billed(&self) -> &Billed {
         &self.billed
     }
 
     /// What was billed, to be added to.
-    pub fn billed_mut(&mut self) -> &mut Billed {
+    pub(crate) fn billed_mut(&mut self) -> &mut Billed {
         &mut self.billed
     }
 
     /// Whether decisions may be made.
-    pub fn health(&self) -> &Health {
+    pub(crate) fn health(&self) -> &Health {
         &self.health
     }
 
     /// Whether decisions may be made, to be changed.
-    pub fn health_mut(&mut self) -> &mut Health {
+    pub(crate) fn health_mut(&mut self) -> &mut Health {
         &mut self.health
     }
 
-    /// Notes that something changed that is worth writing.
-    pub fn note_change(&mut self) {
-        self.stored.note_change();
-    }
-
     /// What is in the store.
-    pub fn stored(&self) -> &StoredVersion {
+    pub(crate) fn stored(&self) -> &StoredVersion {
         &self.stored
     }
 
     /// Notes that a request with this many messages is sent. Returns whether that is new.
-    pub fn note_point(&mut self, messages: usize) -> bool {
+    pub(crate) fn note_point(&mut self, messages: usize) -> bool {
         let is_new = self.decisions.note_point(messages);
         if is_new {
             self.stored.note_change();
@@ -123,7 +118,7 @@ impl ConversationState {
     }
 
     /// Handles that a request with this many messages was decided about and not sent: if it comes again it is new.
-    pub fn note_unsent(&mut self, messages: usize) {
+    pub(crate) fn note_unsent(&mut self, messages: usize) {
         self.decisions.take_back(messages);
         self.decisions.forget_points(messages);
         self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
@@ -132,7 +127,7 @@ impl ConversationState {
 
     /// Handles that the provider refused a request with this many messages, and that nothing else was sent for it: what
     /// was decided about it is reverted, and if it comes again it is new. Its being rewritten may be why.
-    pub fn note_unclear_refusal(&mut self, messages: usize) {
+    pub(crate) fn note_unclear_refusal(&mut self, messages: usize) {
         self.note_unsent(messages);
         self.health.note_unclear_refusal();
     }
@@ -141,7 +136,7 @@ impl ConversationState {
     /// came: the last decisions were at fault. They are reverted, and nothing more is folded. If that has happened
     /// before, all decisions are reverted. So they are if it was accepted without its reasoning, which stays away then:
     /// what the model says next is bound to what was sent now.
-    pub fn note_refusal(&mut self, messages: usize, unbound: Option<Plan>) {
+    pub(crate) fn note_refusal(&mut self, messages: usize, unbound: Option<Plan>) {
         let (from, why) = match self.health.note_refusal() {
             true if unbound.is_some() => (0, StopReason::Refused),
             true => (messages, StopReason::Refused),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How much of a conversation is in the store, as of the newest write that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InStore {
+pub(crate) struct InStore {
     /// The version.
     pub version: u64,
     /// How many plan changes.
@@ -17,7 +17,7 @@ pub struct InStore {
 /// How much of a conversation is in the store. Who writes it changes this, in the order of the writes; requests only
 /// look at it.
 #[derive(Debug)]
-pub struct StoredMark {
+pub(crate) struct StoredMark {
     in_store: Mutex<InStore>,
     /// Whether a write was refused because another gateway went on with the conversation.
     is_overtaken: AtomicBool,
@@ -92,7 +92,7 @@ impl StoredMark {
 
 /// How many times a conversation was decided about, and how much of that is in the store.
 #[derive(Clone, Debug, Default)]
-pub struct StoredVersion {
+pub(crate) struct StoredVersion {
     version: u64,
     mark: Arc<StoredMark>,
     /// What was reverted: with this version, no more than so many plan changes and decisions were left. What came

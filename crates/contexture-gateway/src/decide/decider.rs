@@ -36,7 +36,7 @@ use crate::write::{Store, StoreError};
 const LARGE_BYTES: usize = 16 << 20;
 
 /// Decides what is sent for each request.
-pub struct Decider {
+pub(crate) struct Decider {
     options: Arc<Options>,
     index: ConversationIndex,
     keeper: Keeper,

@@ -19,14 +19,14 @@ use crate::options::Options;
 use crate::remember::recalled::RecallRequest;
 
 /// Brings folders up to requests, and knows the files that they are about.
-pub struct Folding {
+pub(crate) struct Folding {
     settings: FolderSettings,
     /// The working directory of the agent.
     disk: Option<LocalFs>,
 }
 
 /// A folder after all messages of a request.
-pub struct CurrentFolder {
+pub(crate) struct CurrentFolder {
     /// The folder.
     pub folder: ConversationFolder,
     /// The text for files that the newest message names and for what is remembered, with its message.

@@ -5,7 +5,7 @@ use contexture::fold::{Fold, FoldDecision, FoldWhen};
 use crate::account::record::{CutNote, DecidedNote, DecisionKind};
 
 /// Describes a decision in plain words.
-pub fn note_of(decision: &FoldDecision) -> DecidedNote {
+pub(crate) fn note_of(decision: &FoldDecision) -> DecidedNote {
     match decision {
         FoldDecision::Fold(fold) => DecidedNote {
             is_forced: fold.when == FoldWhen::Forced,
@@ -39,12 +39,12 @@ fn cuts_of(fold: &Fold) -> Vec<CutNote> {
 }
 
 /// Says that a message names files, which were added.
-pub fn references_note() -> DecidedNote {
+pub(crate) fn references_note() -> DecidedNote {
     DecidedNote::new(DecisionKind::Reference, "a message names files")
 }
 
 /// The note that the provider was not asked to edit the window, although the client asks for it.
-pub fn edits_note() -> DecidedNote {
+pub(crate) fn edits_note() -> DecidedNote {
     let kind = DecisionKind::Other("options".to_owned());
     DecidedNote::new(
         kind,

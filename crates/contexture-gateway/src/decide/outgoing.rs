@@ -6,7 +6,7 @@ use super::reason::PassReason;
 
 /// What is sent for a request, and why.
 #[derive(Debug)]
-pub enum Outgoing {
+pub(crate) enum Outgoing {
     /// The request as it came.
     AsItCame(PassReason),
     /// What earlier decisions make of it; nothing new was decided.

@@ -9,7 +9,7 @@ use crate::account::sent_request::Rewritten;
 use crate::find::index::FoundConversation;
 
 /// How the client has changed what it had sent before, if it did. `plan` is what was decided before this request.
-pub fn rewritten(request: &Request<'_>, found: &FoundConversation, plan: &Plan) -> Option<Rewritten> {
+pub(crate) fn rewritten(request: &Request<'_>, found: &FoundConversation, plan: &Plan) -> Option<Rewritten> {
     let first = *found.rewritten.first()?;
     let sent = found.rewritten.iter().find(|message| plan.shows(**message));
     Some(Rewritten {

@@ -28,7 +28,7 @@ const LEAST_BYTES_PER_TOKEN: f64 = 3.0;
 pub(crate) const LEAST_BUDGET: u64 = 4_000;
 
 /// The policy for a request, of which `head` tokens cannot be folded.
-pub fn policy(
+pub(crate) fn policy(
     options: &Options,
     request: &Request<'_>,
     conversation: &Conversation,
@@ -43,7 +43,7 @@ pub fn policy(
 }
 
 /// The policy for a budget that was asked for, if any, and for the most tokens that the model takes.
-pub fn policy_within(
+pub(crate) fn policy_within(
     asked: Option<u64>,
     limit: u64,
     requested: &RequestedModel,
@@ -59,19 +59,19 @@ pub fn policy_within(
 }
 
 /// The most tokens that a request may have for its model: above that, the provider refuses it.
-pub fn limit(request: &Request<'_>, requested: &RequestedModel) -> u64 {
+pub(crate) fn limit(request: &Request<'_>, requested: &RequestedModel) -> u64 {
     limit_with(request.most_output(), requested)
 }
 
 /// The same for a request that asks for so many tokens of output.
-pub fn limit_with(most_output: Option<u64>, requested: &RequestedModel) -> u64 {
+pub(crate) fn limit_with(most_output: Option<u64>, requested: &RequestedModel) -> u64 {
     let output = most_output.unwrap_or(USUAL_OUTPUT).min(MOST_OUTPUT);
     (requested.known.model.context.saturating_sub(output) as f64 * USED_SHARE) as u64
 }
 
 /// Whether a request would probably be above that limit if nothing new were decided about it. It is looked at before
 /// anything is decided, so it is an estimate from its size and from what was sent before.
-pub fn is_above(request: &Request<'_>, conversation: &Conversation, requested: &RequestedModel) -> bool {
+pub(crate) fn is_above(request: &Request<'_>, conversation: &Conversation, requested: &RequestedModel) -> bool {
     let state = conversation.state();
     let (account, decisions) = (state.billed().account(), state.decisions());
     let sent = decisions.points().last().copied().unwrap_or(0);
@@ -87,13 +87,13 @@ pub fn is_above(request: &Request<'_>, conversation: &Conversation, requested: &
 }
 
 /// Whether a request may be above that limit as it came, by its size alone.
-pub fn may_be_above(request: &Request<'_>, requested: &RequestedModel) -> bool {
+pub(crate) fn may_be_above(request: &Request<'_>, requested: &RequestedModel) -> bool {
     let most = request.body().len() as f64 / LEAST_BYTES_PER_TOKEN;
     most > limit(request, requested) as f64
 }
 
 /// The model that a request names, with its prices.
-pub fn requested_model(options: &Options, asks: &Asks, request: Option<&Request<'_>>) -> RequestedModel {
+pub(crate) fn requested_model(options: &Options, asks: &Asks, request: Option<&Request<'_>>) -> RequestedModel {
     let name = request.and_then(|request| request.model()).unwrap_or_default().into_owned();
     let known = options.models.find(&name).asked(asks);
     let prices = known.model.prices(request.map_or(Caching::None, caching));
@@ -110,7 +110,7 @@ fn caching(request: &Request<'_>) -> Caching {
 }
 
 /// Tokens of everything before the messages that can be folded.
-pub fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
+pub(crate) fn head_tokens(request: &Request<'_>, lead: usize) -> u64 {
     let lead: usize = request.messages().iter().take(lead).map(|message| message.get().len()).sum();
     (request.other_bytes() + lead) as u64 / 4
 }

@@ -21,7 +21,7 @@ use crate::write::keeper::KeptVersion;
 
 /// The model that a request names, and what it costs.
 #[derive(Clone, Debug)]
-pub struct RequestedModel {
+pub(crate) struct RequestedModel {
     /// The model, and where what is known of it was learnt.
     pub known: Known,
     /// Its name as the client wrote it.
@@ -32,7 +32,7 @@ pub struct RequestedModel {
 
 /// Tokens of a request, by our own count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnCount {
+pub(crate) struct OwnCount {
     /// Those that are sent.
     pub sent: u64,
     /// Those that were received.
@@ -44,7 +44,7 @@ pub struct OwnCount {
 /// The sizes of a request's bodies. Nothing but its bill needs them if its tokens were counted, so that they are measured
 /// while the provider works.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BodySizes {
+pub(crate) struct BodySizes {
     /// What was received.
     pub came: BodyBytes,
     /// What is sent.
@@ -61,7 +61,7 @@ impl BodySizes {
 
 /// What the provider answers to a request as it came, after it has refused it as rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecondAnswer {
+pub(crate) enum SecondAnswer {
     /// It accepts it, so that the rewriting was at fault.
     Accepted,
     /// It refuses it for the same reason, so that the rewriting was not at fault.
@@ -71,7 +71,7 @@ pub enum SecondAnswer {
 }
 
 /// A request that was decided about.
-pub struct PreparedRequest {
+pub(crate) struct PreparedRequest {
     outgoing: Outgoing,
     conversation: Option<Arc<Conversation>>,
     /// Where its conversation is found, if it is sent before that.

@@ -25,7 +25,7 @@ enum FindingStage {
 }
 
 /// The progress of a decision, shared with the task that waits for it.
-pub struct Progress {
+pub(crate) struct Progress {
     finding: watch::Sender<FindingStage>,
     is_over: AtomicBool,
     /// Whether the request is above its provider's limit, so that a decision is waited for.

@@ -8,7 +8,7 @@ use crate::conversation::health::StopReason;
 
 /// Why a request is sent as it came, or without new decisions. Records and receipts have it as its text.
 #[derive(Debug, Error)]
-pub enum PassReason {
+pub(crate) enum PassReason {
     /// Its body cannot be read.
     #[error(transparent)]
     Unread(Unread),

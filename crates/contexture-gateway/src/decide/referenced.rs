@@ -23,7 +23,7 @@ const MAX_TOKENS: u64 = 8_000;
 /// The text to send after a message for the files that it names; `None` if it names none.
 ///
 /// Only user messages are searched. For a file that cannot be read, the text says so and gives its name as written.
-pub fn referenced(directory: &Path, units: &[Unit], counter: &dyn TokenCounter) -> Option<String> {
+pub(crate) fn referenced(directory: &Path, units: &[Unit], counter: &dyn TokenCounter) -> Option<String> {
     let allowed = AllowList::default();
     let said: Vec<String> = units.iter().filter_map(|unit| said(&unit.item)).collect();
     let mut named: Vec<Reference<'_>> = Vec::new();

@@ -65,7 +65,7 @@ const SIGNS: [Sign; 256] = {
 
 /// The size of a body: of the values of such fields, and of all others. What only JSON needs to write a sign is left out,
 /// since models are given the text.
-pub fn text_bytes(body: &[u8]) -> BodyBytes {
+pub(crate) fn text_bytes(body: &[u8]) -> BodyBytes {
     let of_field = |field: &'static [u8]| memmem::find_iter(body, field).map(|at| value_of(&body[at + field.len()..]));
     let values: Vec<&[u8]> = OPAQUE.into_iter().flat_map(of_field).collect();
     let all = measured(body);

@@ -8,7 +8,7 @@ use contexture::wire::{Request, read};
 use crate::conversation::folder::ConversationFolder;
 
 /// The full texts that were shortened, each with the hash by which the shortened text refers to it.
-pub fn texts_of(
+pub(crate) fn texts_of(
     request: &Request<'_>,
     folder: &ConversationFolder,
     decisions: &[FoldDecision],

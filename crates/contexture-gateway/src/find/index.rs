@@ -19,7 +19,7 @@ const NEWEST: usize = 16;
 const MOST_READS: usize = 4;
 
 /// All known conversations.
-pub struct ConversationIndex {
+pub(crate) struct ConversationIndex {
     held: Mutex<HeldConversations>,
     store: Option<Arc<dyn Store>>,
     holdout: f64,
@@ -57,7 +57,7 @@ enum Relation {
 
 /// The conversation of a request.
 #[derive(Clone)]
-pub struct FoundConversation {
+pub(crate) struct FoundConversation {
     /// The conversation.
     pub conversation: Arc<Conversation>,
     /// How many messages of the request belong to it.

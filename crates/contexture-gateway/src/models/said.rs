@@ -20,7 +20,7 @@ const REFUSALS: [&str; 5] = [
 const LEAST_WINDOW: u64 = 1_000;
 
 /// The windows in a list of models, or in the entry of one, by name.
-pub fn windows_in_list(list: &Value) -> Vec<(String, u64)> {
+pub(crate) fn windows_in_list(list: &Value) -> Vec<(String, u64)> {
     let entries = match list["data"].as_array().or_else(|| list["models"].as_array()) {
         Some(entries) => entries.as_slice(),
         None => std::slice::from_ref(list),
@@ -36,7 +36,7 @@ pub fn windows_in_list(list: &Value) -> Vec<(String, u64)> {
 }
 
 /// The window that a refusal of a too large request names.
-pub fn window_in_refusal(text: &str) -> Option<u64> {
+pub(crate) fn window_in_refusal(text: &str) -> Option<u64> {
     REFUSALS.iter().find_map(|words| {
         let after = text.split(words).nth(1)?;
         let digits: String = after.chars().take_while(|char| char.is_ascii_digit() || *char == ',').collect();

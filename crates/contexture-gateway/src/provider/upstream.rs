@@ -11,13 +11,13 @@ use crate::account::record::Cloud;
 pub const ANTHROPIC: &str = "https://api.anthropic.com";
 
 /// The address of OpenAI's API.
-pub const OPENAI: &str = "https://api.openai.com/v1";
+pub(crate) const OPENAI: &str = "https://api.openai.com/v1";
 
 /// The address for clients that are logged in with an OpenAI account instead of an API key.
-pub const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+pub(crate) const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 
 /// The address of Google's Gemini API.
-pub const GOOGLE: &str = "https://generativelanguage.googleapis.com";
+pub(crate) const GOOGLE: &str = "https://generativelanguage.googleapis.com";
 
 /// The address of Vertex AI where no region is named.
 const VERTEX: &str = "https://aiplatform.googleapis.com";

@@ -13,10 +13,10 @@ use crate::account::record::RequestRecord;
 use crate::account::signals::SignalCounts;
 
 /// How many resamples are drawn.
-pub const RESAMPLES: usize = 2_000;
+pub(crate) const RESAMPLES: usize = 2_000;
 
 /// The half width of an interval that is narrow enough to say something, as a share.
-pub const NARROW: f64 = 0.2;
+pub(crate) const NARROW: f64 = 0.2;
 
 /// The fewest conversations of a group from which an interval is made.
 pub const LEAST: usize = 5;

@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::report::receipt::Receipt;
 
 /// The metrics of a run in the text format of Prometheus.
-pub fn metrics(receipt: &Receipt, options: &Options) -> String {
+pub(crate) fn metrics(receipt: &Receipt, options: &Options) -> String {
     let watched = if options.observe { "observed" } else { "sent" };
     let mut text = String::new();
     let mut add = |name: &str, help: &str, value: f64| {

@@ -172,7 +172,7 @@ impl UnsavedRequest {
 
 /// Adds up requests as they come, however many there are.
 #[derive(Clone, Debug, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     receipt: Receipt,
     conversations: HashSet<String>,
     dependent: HashSet<String>,

@@ -17,7 +17,7 @@ const MAX_RECORDS: usize = 20_000;
 const MAX_TRIED: usize = 64;
 
 /// One run of a gateway.
-pub struct Session {
+pub(crate) struct Session {
     id: String,
     store: Option<Arc<dyn Store>>,
     records: Mutex<SessionRecords>,
@@ -26,7 +26,7 @@ pub struct Session {
 }
 
 /// The record of a request that is sent.
-pub struct BegunRecord {
+pub(crate) struct BegunRecord {
     place: Arc<RecordPlace>,
     /// In a lock only because it is waited for in one place, and passed on between threads.
     written: Mutex<Option<PendingWrite>>,

@@ -9,7 +9,7 @@ use contexture::wire::prefix_cache::{CacheKind, Prefix, ProviderCache, Took};
 use foldhash::fast::FixedState;
 
 /// A cache, and the window that it was asked for last.
-pub struct GrowingCache {
+pub(crate) struct GrowingCache {
     kind: CacheKind,
     held: ProviderCache<blake3::Hash>,
     /// The prefixes of the last request, by their hashes.

@@ -20,14 +20,14 @@ const MESSAGES_PER_SNAPSHOT: usize = 40;
 const FILE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Writes conversations to a store, if there is one.
-pub struct Keeper {
+pub(crate) struct Keeper {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
 }
 
 /// A version of a conversation that is in the store, or will be.
 #[derive(Clone, Debug)]
-pub struct KeptVersion {
+pub(crate) struct KeptVersion {
     mark: Arc<StoredMark>,
     version: u64,
 }
@@ -40,7 +40,7 @@ impl KeptVersion {
 }
 
 /// A write of a conversation that was begun.
-pub struct Keeping {
+pub(crate) struct Keeping {
     written: Option<PendingWrite>,
     kept: Option<KeptVersion>,
 }

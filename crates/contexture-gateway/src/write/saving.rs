@@ -14,33 +14,33 @@ use crate::conversation::stored::{InStore, StoredMark};
 /// What is to be written about a conversation: everything small, and what is new of the rest.
 pub struct Saving {
     /// What identifies it.
-    pub beginning: Beginning,
+    pub(crate) beginning: Beginning,
     /// 16 bytes for each message of its newest request.
-    pub known: Vec<u8>,
+    pub(crate) known: Vec<u8>,
     /// The message count of each request.
-    pub points: Vec<usize>,
+    pub(crate) points: Vec<usize>,
     /// Its bill.
-    pub account: Account,
+    pub(crate) account: Account,
     /// Why nothing is decided any more.
-    pub stopped: Option<String>,
+    pub(crate) stopped: Option<String>,
     /// What is in the store afterwards.
-    pub after: InStore,
+    pub(crate) after: InStore,
     /// The number of the first of the steps, and of the first of the decisions.
-    pub first: (usize, usize),
+    pub(crate) first: (usize, usize),
     /// Changes of the plan, as JSON.
-    pub steps: Vec<String>,
+    pub(crate) steps: Vec<String>,
     /// Decisions as JSON, each with the message count of its request.
-    pub decisions: Vec<(usize, String)>,
+    pub(crate) decisions: Vec<(usize, String)>,
     /// Texts that are sent after messages.
-    pub attached: Attached,
+    pub(crate) attached: Attached,
     /// The whole of texts that were shortened, by their hashes.
-    pub texts: Vec<(String, String)>,
+    pub(crate) texts: Vec<(String, String)>,
     /// When it was used.
-    pub used_ms: u64,
+    pub(crate) used_ms: u64,
     /// Whether it has to outlast an end of the machine, and not only of this program.
-    pub is_synced: bool,
+    pub(crate) is_synced: bool,
     /// What tells how much is in the store.
-    pub mark: Arc<StoredMark>,
+    pub(crate) mark: Arc<StoredMark>,
 }
 
 impl Saving {
@@ -48,7 +48,7 @@ impl Saving {
     ///
     /// # Errors
     /// Something cannot be written as JSON.
-    pub fn new(
+    pub(crate) fn new(
         beginning: &Beginning,
         state: &ConversationState,
         texts: Vec<(String, String)>,
@@ -106,11 +106,11 @@ impl RecordPlace {
 pub struct PendingWrite(Receiver<Result<(), StoreError>>);
 
 /// Tells the outcome of a write.
-pub struct Writing(SyncSender<Result<(), StoreError>>);
+pub(crate) struct Writing(SyncSender<Result<(), StoreError>>);
 
 impl PendingWrite {
     /// A write, and what tells its outcome.
-    pub fn pending() -> (Writing, Self) {
+    pub(crate) fn pending() -> (Writing, Self) {
         let (send, receive) = sync_channel(1);
         (Writing(send), Self(receive))
     }
