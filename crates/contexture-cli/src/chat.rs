@@ -28,7 +28,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use crate::settings::keys::ModelFormat;
-use crate::settings::{Command, Config, keys};
+use crate::settings::{Command, Config};
 use clap::{Args, ValueEnum};
 use contexture::client::ApiKey;
 
@@ -214,12 +214,12 @@ fn wanted(chat: &Chat, config: &Config) -> EndpointRequest {
     });
     let is_elsewhere = chat.url.is_some();
     EndpointRequest {
-        url: chat.url.clone().or_else(|| config.get(&keys::CHAT_URL)),
-        format: format.or_else(|| config.get(&keys::CHAT_FORMAT).filter(|_| !is_elsewhere)),
-        model: chat.model.clone().or_else(|| config.get(&keys::CHAT_MODEL)),
+        url: chat.url.clone().or_else(|| config.chat_url()),
+        format: format.or_else(|| config.chat_format().filter(|_| !is_elsewhere)),
+        model: chat.model.clone().or_else(|| config.chat_model()),
         // The configured key belongs to the configured address.
-        key_env: chat.key_env.clone().or_else(|| config.get(&keys::CHAT_KEY_ENV).filter(|_| !is_elsewhere)),
-        key: config.get(&keys::CHAT_KEY).filter(|_| !is_elsewhere).map(ApiKey::new),
+        key_env: chat.key_env.clone().or_else(|| config.chat_key_env().filter(|_| !is_elsewhere)),
+        key: config.chat_key().filter(|_| !is_elsewhere).map(ApiKey::new),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::settings::Command;
-use crate::settings::keys::{self, Counter};
+use crate::settings::keys::Counter;
 use clap::Args;
 use contexture::fold::Prices;
 use contexture::transcript::{Report, Transcript};
@@ -91,10 +91,7 @@ struct PolicyRow {
 pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     let config = compare.config.load(Command::Compare, Path::new("."))?;
     let is_example = compare.files.is_empty();
-    let budget = match config.given(&keys::BUDGET) {
-        None if is_example => example::BUDGET,
-        given => given.unwrap_or_else(|| config.get(&keys::BUDGET)),
-    };
+    let budget = if is_example && !config.is_set("budget") { example::BUDGET } else { config.budget() };
     let own = Own { settings: settings_of(&config, budget, Counter::Estimate) };
     let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
     let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();

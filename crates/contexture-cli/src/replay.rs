@@ -9,7 +9,7 @@ mod worth;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::settings::{Command, Config, keys};
+use crate::settings::{Command, Config};
 use clap::{Args, ValueEnum};
 use contexture::transcript::{Record, Transcript, plain_form};
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
         return replay.play_example(screen);
     }
     let config = replay.config()?;
-    let settings = settings_of(&config, config.get(&keys::BUDGET), config.get(&keys::COUNTER));
+    let settings = settings_of(&config, config.budget(), config.counter());
     let sources = source::find(&replay.files)?;
     match replay.emit {
         Emit::Summary => {
@@ -79,8 +79,8 @@ impl ReplayCommand {
 
     fn play_example(&self, screen: Screen) -> Result<(), Failure> {
         let config = self.config()?;
-        let budget = config.given(&keys::BUDGET).unwrap_or(example::BUDGET);
-        let settings = settings_of(&config, budget, config.get(&keys::COUNTER));
+        let budget = if config.is_set("budget") { config.budget() } else { example::BUDGET };
+        let settings = settings_of(&config, budget, config.counter());
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
             let mut writer = BufWriter::new(io::stdout().lock());
@@ -109,7 +109,7 @@ impl ReplayCommand {
             let text = summaries.render(screen) + &screen.next(next);
             return Ok(stdout.write_all(text.as_bytes())?);
         }
-        let chosen = json!({ "counter": config.get(&keys::COUNTER), "provider": config.get(&keys::PROVIDER) });
+        let chosen = json!({ "counter": config.counter(), "provider": config.provider() });
         let json = summaries.to_json(chosen);
         serde_json::to_writer_pretty(&mut stdout, &json)?;
         Ok(stdout.write_all(b"\n")?)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::settings::{Command, Config, Remembering, keys};
+use crate::settings::{Command, Config, Remembering};
 use clap::Args;
 use contexture::engine::{Engine, EngineBuilder};
 use contexture::fs::LocalFs;
@@ -110,8 +110,8 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let files = FileReference::new(config.file_reference(command.base.clone())).map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--base` and the section [file-reference] of the configuration")
     })?;
-    let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.get(&keys::BUDGET)) }
-        .with_overflow(config.get(&keys::OVERFLOW));
+    let policy = ProjectionPolicy { response_reserve: 0, ..ProjectionPolicy::new(config.budget()) }
+        .with_overflow(config.overflow());
     let steering = config.steering().unwrap_or_default().with_dialects(config.dialects());
     // There is no past yet that could be folded.
     let history = FileHistory::default();
@@ -119,7 +119,7 @@ async fn assemble(command: &WindowCommand, config: &Config, message: &str) -> Re
     let builder = contexture::in_memory(memory).policy(policy).instructions(config.told());
     let builder = with_tools(builder, &command.base)?;
     let project = project_at(&command.base);
-    let builder = if config.get(&keys::MEMORY_ENABLED) { with_memory(builder).await? } else { builder };
+    let builder = if config.memory_enabled() { with_memory(builder).await? } else { builder };
     let engine = builder.build().map_err(|error| Failure::usage(error.to_string()))?;
     let tools = engine.tool_schemas().iter().map(|schema| schema.name.to_string()).collect();
     let window = first_window(&engine, &project, message).await.map_err(|error| match error {

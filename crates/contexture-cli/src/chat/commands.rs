@@ -25,7 +25,6 @@ use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
 use crate::memory::now_ms;
-use crate::settings::keys;
 use contexture_measure::plot::short_count;
 use contexture_terminal::harmless::{on_one_line, written_out};
 use contexture_terminal::screen::Screen;
@@ -207,7 +206,7 @@ fn files(session: &ChatSession, screen: Screen) -> String {
 /// What is kept in mind and what is remembered, or forgets a fact.
 async fn memory(session: &ChatSession, rest: &str) -> String {
     let (action, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let is_on = session.config.get(&keys::MEMORY_ENABLED);
+    let is_on = session.config.memory_enabled();
     let told = match (action, text.trim()) {
         ("add" | "forget", _) if !is_on => return NOT_REMEMBERING.to_owned(),
         ("add", "") => Err("write `/memory add` and a sentence".to_owned()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::BoxFuture;
 use contexture::host::{DirEntry, FileError, FileStamp, FileText, FsAdapter, ReadLimits};
 
-use crate::settings::{Config, keys};
+use crate::settings::Config;
 
 use crate::environment::variables;
 
@@ -26,11 +26,11 @@ impl Secrets {
     pub(super) fn known(config: &Config, key_variables: &[String]) -> Self {
         let own = variables().into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let own = own.filter_map(|(name, value)| Some((name, value.into_string().ok()?)));
-        let servers = config.get(&keys::MCP).into_iter().flat_map(|entry| entry.env);
+        let servers = config.mcp().into_iter().flat_map(|entry| entry.env);
         let servers =
             servers.filter_map(|text| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
         let named = own.chain(servers).filter(|(name, _)| is_telling(name) || key_variables.contains(name));
-        Self::of(named.map(|(_, value)| value).chain(config.get(&keys::CHAT_KEY)))
+        Self::of(named.map(|(_, value)| value).chain(config.chat_key()))
     }
 
     fn of(values: impl Iterator<Item = String>) -> Self {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::settings::keys::McpEntry;
-use crate::settings::{Config, ConversationLayers, Remembering, keys};
+use crate::settings::{Config, ConversationLayers, Remembering};
 use contexture::engine::{AbortHandle, EngineBuilder};
 use contexture::host::ProgramEnvironment;
 use contexture::layers::{FileReference, FileReferenceOptions, Steering, built_in};
@@ -127,7 +127,7 @@ impl ChatSession {
             steering.clone(),
             Arc::new(workspace.files().clone()),
         );
-        let environment = ProgramEnvironment::select(variables(), &config.get(&keys::CHAT_ENVIRONMENT));
+        let environment = ProgramEnvironment::select(variables(), &config.chat_environment());
         let environment = environment.without(&key_variables);
         let workspace = limited(workspace, &gate, &environment, &steering, files);
         let teller = Teller { happenings: sender, secrets: Secrets::known(&config, &key_variables) };
@@ -143,7 +143,7 @@ impl ChatSession {
         let client = client.on_retry(teller.retried());
         let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
         let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
-        let is_remembering = config.get(&keys::MEMORY_ENABLED);
+        let is_remembering = config.memory_enabled();
         let kept =
             if is_remembering { storage_with_memory(store)? } else { SessionStorage { store, index: path.clone() } };
         let index = Arc::new(SqliteIndex::new(&kept.index));
@@ -241,9 +241,9 @@ fn limited(
 
 /// The variables that keys of MCP servers and of the memory's endpoints are taken from.
 fn more_key_variables(config: &Config) -> Vec<String> {
-    let of_servers = config.get(&keys::MCP).into_iter().filter_map(|entry| entry.token_env);
-    let of_memory = [&keys::MEMORY_EMBEDDER_KEY_ENV, &keys::MEMORY_MODEL_KEY_ENV];
-    of_servers.chain(of_memory.into_iter().filter_map(|key| config.get(key))).collect()
+    let of_servers = config.mcp().into_iter().filter_map(|entry| entry.token_env);
+    let of_memory = [config.memory_embedder_key_env(), config.memory_model_key_env()];
+    of_servers.chain(of_memory.into_iter().flatten()).collect()
 }
 
 /// Where a conversation and what is remembered of it are kept.
@@ -267,7 +267,7 @@ fn steering(config: &Config, permission: Permission) -> Steering {
     if permission != Permission::Ask {
         return steering;
     }
-    let servers: Vec<String> = config.get(&keys::MCP).into_iter().map(|entry| format!("{}/", entry.name)).collect();
+    let servers: Vec<String> = config.mcp().into_iter().map(|entry| format!("{}/", entry.name)).collect();
     steering.asking_about(move |tool| {
         tool == COMMAND_TOOL || servers.iter().any(|server| tool.starts_with(server.as_str()))
     })
@@ -293,7 +293,7 @@ fn builder(
     let layers = config.conversation(references.clone(), config.file_history(), steering.clone(), remembering);
     contexture::in_memory(layers)
         .fs(Arc::new(FilesWithoutKeys { files: workspace.files().clone(), secrets: teller.secrets.clone() }))
-        .policy(ProjectionPolicy::new(config.get(&keys::BUDGET)))
+        .policy(ProjectionPolicy::new(config.budget()))
         .instructions(config.told())
         .observer(observer(teller.happenings.clone()))
         .tool(teller.told(ReadFile::new(workspace.clone())))
@@ -338,7 +338,7 @@ struct Servers<'a> {
 impl Servers<'_> {
     /// Starts them, and adds their tools.
     async fn add(mut self, mut builder: EngineBuilder<SessionLayers>) -> Result<EngineBuilder<SessionLayers>, Failure> {
-        for entry in self.config.get(&keys::MCP).into_iter().chain(std::mem::take(&mut self.more)) {
+        for entry in self.config.mcp().into_iter().chain(std::mem::take(&mut self.more)) {
             let variables = entry.env.iter().filter_map(|text| text.split_once('='));
             let environment = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
             let name = &entry.name;

@@ -91,7 +91,7 @@ impl ConfigFlags<Everything> {
 /// The keys that have a flag in a command.
 fn rows<C: FlagsOf>() -> impl Iterator<Item = &'static SettingRow> {
     let is_used = |row: &SettingRow| row.used_by.iter().any(|command| C::COMMANDS.contains(command));
-    keys::ALL.iter().copied().filter(move |row| row.has_flag && is_used(row))
+    keys::ALL.iter().filter(move |row| row.has_flag && is_used(row))
 }
 
 impl<C: FlagsOf> Args for ConfigFlags<C> {
@@ -133,7 +133,7 @@ fn argument<C: FlagsOf>(row: &'static SettingRow) -> Arg {
     };
     let says = row.says.trim_end_matches('.');
     let help = match C::COMMANDS {
-        [_] => format!("{says} [default: {}]", in_words(&row.default_value())),
+        [_] => format!("{says} [default: {}]", in_words(&(row.default)())),
         _ => says.to_owned(),
     };
     let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::settings::{Command, Config, keys};
+use crate::settings::{Command, Config};
 use clap::Args;
 use contexture::personal::{MemoryOwner, PersonalMemory};
 use contexture_gateway::account::cap::{Cap, CapAmounts};
@@ -74,12 +74,12 @@ impl CapFlags {
     fn cap(self, config: &Config) -> Cap {
         Cap {
             day: CapAmounts {
-                dollars: self.cap_day_dollars.or(config.get(&keys::GATEWAY_CAP_DAY_DOLLARS)),
-                tokens: self.cap_day_tokens.or(config.get(&keys::GATEWAY_CAP_DAY_TOKENS)),
+                dollars: self.cap_day_dollars.or(config.gateway_cap_day_dollars()),
+                tokens: self.cap_day_tokens.or(config.gateway_cap_day_tokens()),
             },
             conversation: CapAmounts {
-                dollars: self.cap_conversation_dollars.or(config.get(&keys::GATEWAY_CAP_CONVERSATION_DOLLARS)),
-                tokens: self.cap_conversation_tokens.or(config.get(&keys::GATEWAY_CAP_CONVERSATION_TOKENS)),
+                dollars: self.cap_conversation_dollars.or(config.gateway_cap_conversation_dollars()),
+                tokens: self.cap_conversation_tokens.or(config.gateway_cap_conversation_tokens()),
             },
         }
     }
@@ -116,17 +116,16 @@ impl GatewayFlags {
         config: &Config,
         directory: Option<&Path>,
     ) -> Result<Option<GatewayMemory>, Failure> {
-        if self.no_store || !(self.memory || config.get(&keys::MEMORY_ENABLED)) {
+        if self.no_store || !(self.memory || config.memory_enabled()) {
             return Ok(None);
         }
         let opened = open_memory(&memory_path()?)?;
         let project = directory.map(|directory| MemoryOwner::Project(project_at(directory)));
         let owners = project.into_iter().chain([MemoryOwner::Person]).collect();
-        let threshold = u8::try_from(config.get(&keys::MEMORY_THRESHOLD)).unwrap_or(100);
         let memory = embedder_of(config)?.into_iter().fold(opened.memory, PersonalMemory::with_embedder);
         let memory = learning(config)?.into_iter().fold(memory, PersonalMemory::with_learning);
-        let memory = GatewayMemory::new(memory, owners).with_threshold(threshold);
-        Ok(Some(memory.with_budget(config.get(&keys::MEMORY_BUDGET))))
+        let memory = GatewayMemory::new(memory, owners).with_threshold(config.memory_threshold());
+        Ok(Some(memory.with_budget(config.memory_budget())))
     }
 
     /// What a gateway is told: by flags, else by the configuration.
@@ -138,15 +137,15 @@ impl GatewayFlags {
         Ok(Options {
             upstreams,
             extra_roots,
-            budget: self.budget.or(config.get(&keys::GATEWAY_BUDGET)),
+            budget: self.budget.or(config.gateway_budget()),
             observe: self.observe,
             diagnose: self.diagnose,
             cap: self.cap.cap(config),
-            editor: config.get(&keys::GATEWAY_CONTEXT_MANAGEMENT),
-            holdout: self.holdout.unwrap_or_else(|| config.get(&keys::GATEWAY_HOLDOUT)),
+            editor: config.gateway_context_management(),
+            holdout: self.holdout.unwrap_or_else(|| config.gateway_holdout()),
             store: if self.no_store { None } else { Some(self.store.path()?) },
-            store_bytes: config.get(&keys::GATEWAY_STORE) << 20,
-            models: Models::builtin().knowing(config.get(&keys::MODELS)),
+            store_bytes: config.gateway_store_megabytes() << 20,
+            models: Models::builtin().knowing(config.model()),
             pins: config.pins(),
             dialects: config.dialects(),
             ..Options::default()
@@ -159,11 +158,11 @@ pub(super) fn upstreams(config: &Config) -> Upstreams {
     let usual = Upstreams::default();
     let plain = |url: String| url.trim_end_matches('/').to_owned();
     Upstreams {
-        anthropic: config.get(&keys::GATEWAY_ANTHROPIC).map_or(usual.anthropic, plain),
-        openai: config.get(&keys::GATEWAY_OPENAI).map_or(usual.openai, plain),
-        chat: config.get(&keys::GATEWAY_CHAT).map(plain),
-        responses: config.get(&keys::GATEWAY_RESPONSES).map(plain),
-        google: config.get(&keys::GATEWAY_GOOGLE).map_or(usual.google, plain),
+        anthropic: config.gateway_upstream_anthropic().map_or(usual.anthropic, plain),
+        openai: config.gateway_upstream_openai().map_or(usual.openai, plain),
+        chat: config.gateway_upstream_chat().map(plain),
+        responses: config.gateway_upstream_responses().map(plain),
+        google: config.gateway_upstream_google().map_or(usual.google, plain),
     }
 }
 

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::settings::keys;
 use clap::Args;
 use contexture_gateway::{Gateway, Options, Upstreams};
 use contexture_inspect::InspectServer;
@@ -94,7 +93,7 @@ async fn serve(command: &Serve) -> Result<(), Failure> {
     options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;
     let listen = installed.as_ref().map(|record| record.address.clone()).or_else(|| command.listen.clone());
-    let listen = listen.unwrap_or_else(|| config.get(&keys::GATEWAY_LISTEN));
+    let listen = listen.unwrap_or_else(|| config.gateway_listen());
     let mut stopping = StopSignals::listen()?;
     let mut gateway = Gateway::start(&listen, options).await.map_err(cannot_start)?;
     warn_of_others(gateway.address());

@@ -11,7 +11,7 @@ use contexture::recall::SharedEmbedder;
 use crate::config::ConfigFlags;
 use crate::environment::variable;
 use crate::failure::Failure;
-use crate::settings::{Command, Config, keys};
+use crate::settings::{Command, Config};
 use crate::source;
 
 /// How long a search waits for a vector: a model that is not loaded yet takes some seconds.
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// Its address, model or key is missing or cannot be used.
 pub(crate) fn embedder_of(config: &Config) -> Result<Option<SharedEmbedder>, Failure> {
-    let (url, model) = match (config.get(&keys::MEMORY_EMBEDDER_URL), config.get(&keys::MEMORY_EMBEDDER_MODEL)) {
+    let (url, model) = match (config.memory_embedder_url(), config.memory_embedder_model()) {
         (None, None) => return Ok(None),
         (Some(url), Some(model)) => (url, model),
         _ => {
@@ -30,7 +30,7 @@ pub(crate) fn embedder_of(config: &Config) -> Result<Option<SharedEmbedder>, Fai
                 .hint("write `url = \"http://127.0.0.1:11434/v1\"` and `model = \"nomic-embed-text\"` below `[memory.embedder]`"));
         }
     };
-    let key = match config.get(&keys::MEMORY_EMBEDDER_KEY_ENV) {
+    let key = match config.memory_embedder_key_env() {
         None => None,
         Some(name) => {
             let key = variable(&name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {

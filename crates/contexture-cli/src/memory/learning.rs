@@ -8,7 +8,7 @@ use contexture::host::SystemClock;
 
 use crate::endpoint::{EndpointRequest, memory_client};
 use crate::failure::Failure;
-use crate::settings::{Config, keys};
+use crate::settings::Config;
 
 /// The client of the model that learns facts, if a person has named one.
 ///
@@ -16,10 +16,10 @@ use crate::settings::{Config, keys};
 /// Something of it is missing or cannot be used.
 pub(crate) fn memory_model(config: &Config) -> Result<Option<Client>, Failure> {
     let wanted = EndpointRequest {
-        url: config.get(&keys::MEMORY_MODEL_URL),
-        format: config.get(&keys::MEMORY_MODEL_FORMAT),
-        model: config.get(&keys::MEMORY_MODEL_NAME),
-        key_env: config.get(&keys::MEMORY_MODEL_KEY_ENV),
+        url: config.memory_model_url(),
+        format: config.memory_model_format(),
+        model: config.memory_model_name(),
+        key_env: config.memory_model_key_env(),
         key: None,
     };
     match (&wanted.url, &wanted.format, &wanted.model) {
@@ -34,7 +34,7 @@ pub(crate) fn memory_model(config: &Config) -> Result<Option<Client>, Failure> {
 /// How the layers of a conversation learn facts.
 #[cfg_attr(not(unix), allow(dead_code))]
 pub(crate) fn extraction(config: &Config) -> Extraction {
-    Extraction::by("").with_daily_tokens(config.get(&keys::MEMORY_MODEL_TOKENS))
+    Extraction::by("").with_daily_tokens(config.memory_model_daily_tokens())
 }
 
 /// How facts are learned from conversations that rest, if a person has named a model.
@@ -44,5 +44,5 @@ pub(crate) fn extraction(config: &Config) -> Extraction {
 pub(crate) fn learning(config: &Config) -> Result<Option<Learning>, Failure> {
     let client = memory_model(config)?;
     let learning = |client| Learning::by(client, Arc::new(SystemClock::new()));
-    Ok(client.map(|client| learning(client).with_daily_tokens(config.get(&keys::MEMORY_MODEL_TOKENS))))
+    Ok(client.map(|client| learning(client).with_daily_tokens(config.memory_model_daily_tokens())))
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::keys;
 use super::resolved::Config;
 use contexture::facts::Extraction;
 use contexture::files::dialect::Dialects;
@@ -45,45 +44,45 @@ fn with_some<Ls>(memory: MemoryConfig<Ls>, layer: Option<impl MemoryLayer>) -> M
 impl Config {
     /// The built-in table of tools, and the `[[tool]]` entries.
     pub fn dialects(&self) -> Dialects {
-        self.get(&keys::TOOLS).into_iter().fold(Dialects::builtin(), Dialects::with)
+        self.tool().into_iter().fold(Dialects::builtin(), Dialects::with)
     }
 
     /// What is never folded.
     pub fn pins(&self) -> Pins {
-        let roles = self.get(&keys::PIN_ROLES).into_iter().fold(Pins::new(), Pins::role);
-        let tools = self.get(&keys::PIN_TOOLS).into_iter().fold(roles, Pins::tool);
-        self.get(&keys::PIN_PATHS).into_iter().fold(tools, Pins::path)
+        let roles = self.pin_roles().into_iter().fold(Pins::new(), Pins::role);
+        let tools = self.pin_tools().into_iter().fold(roles, Pins::tool);
+        self.pin_paths().into_iter().fold(tools, Pins::path)
     }
 
     /// The options of the layer `file-reference`, for a base directory.
     pub fn file_reference(&self, base: PathBuf) -> FileReferenceOptions {
         FileReferenceOptions {
             base_dir: Some(base),
-            slot: self.get(&keys::FILE_SLOT),
-            max_file_size: self.get(&keys::MAX_FILE_BYTES),
-            follow_symlinks: self.get(&keys::FOLLOW_SYMLINKS),
-            allowed_extensions: self.get(&keys::ALLOWED_EXTENSIONS),
-            read_concurrency: self.get(&keys::READ_CONCURRENCY),
+            slot: self.file_reference_slot(),
+            max_file_size: self.file_reference_max_file_size(),
+            follow_symlinks: self.file_reference_follow_symlinks(),
+            allowed_extensions: self.file_reference_allowed_extensions(),
+            read_concurrency: self.file_reference_read_concurrency(),
             ..FileReferenceOptions::default()
         }
     }
 
     /// The layer `working-memory`, which begins with the text of the configuration.
     fn working_memory(&self) -> WorkingMemory {
-        let text = self.get(&keys::WORKING_MEMORY_TEXT);
+        let text = self.working_memory_text();
         text.map(Notes::Text).into_iter().fold(WorkingMemory::new(), WorkingMemory::with_template)
     }
 
     /// How the past of a conversation is shown.
     pub fn file_history(&self) -> FileHistory {
-        let history = FileHistory::default().when(self.get(&keys::FOLD)).with_pins(self.pins());
+        let history = FileHistory::default().when(self.fold()).with_pins(self.pins());
         let history = history.with_dialects(self.dialects());
-        if self.get(&keys::VERBATIM) { history.verbatim() } else { history }
+        if self.verbatim() { history.verbatim() } else { history }
     }
 
     /// What the model is told.
     pub fn told(&self) -> String {
-        let told = Some(self.get(&keys::INSTRUCTIONS)).filter(|text| !text.trim().is_empty());
+        let told = Some(self.instructions()).filter(|text| !text.trim().is_empty());
         told.unwrap_or_else(|| INSTRUCTIONS.to_owned())
     }
 
@@ -97,11 +96,11 @@ impl Config {
     ) -> MemoryConfig<ConversationLayers> {
         let plan = Plan::new().with_dialects(self.dialects());
         let memory = memory((self.working_memory(), plan, references, history, steering));
-        let memory = with_some(memory, self.get(&keys::INSTRUCTION_FILES).then(Instructions::new));
-        let memory = with_some(memory, self.get(&keys::SKILLS).then(Procedural::new));
+        let memory = with_some(memory, self.layers_instructions_files().then(Instructions::new));
+        let memory = with_some(memory, self.layers_procedural_skills().then(Procedural::new));
         let memory = with_some(memory, self.reminder());
-        let memory = with_some(memory, self.get(&keys::TASK_STATE).then(TaskState::new));
-        if self.get(&keys::MEMORY_ENABLED) { self.with_memory(memory, remembering) } else { memory }
+        let memory = with_some(memory, self.layers_task_state_enabled().then(TaskState::new));
+        if self.memory_enabled() { self.with_memory(memory, remembering) } else { memory }
     }
 
     /// Adds what is remembered beyond a conversation. What happened and was learned belongs to its project, and is shown in
@@ -117,17 +116,17 @@ impl Config {
             let recall = SemanticRecall::new().with_resource(ResourceKind::project()).awaited();
             embedder.iter().cloned().fold(recall, SemanticRecall::sharing_embedder)
         };
-        let memory = with_some(memory, self.get(&keys::ENTITY).then(told));
-        let memory = with_some(memory, self.get(&keys::ENTITY).then(entity));
-        let memory = with_some(memory, self.get(&keys::OBSERVATIONS).then(observations));
-        let memory = with_some(memory, self.get(&keys::EPISODIC).then(episodic));
-        with_some(memory, self.get(&keys::SEMANTIC_RECALL).then(recall))
+        let memory = with_some(memory, self.layers_entity_enabled().then(told));
+        let memory = with_some(memory, self.layers_entity_enabled().then(entity));
+        let memory = with_some(memory, self.layers_observations_enabled().then(observations));
+        let memory = with_some(memory, self.layers_episodic_enabled().then(episodic));
+        with_some(memory, self.layers_semantic_recall_enabled().then(recall))
     }
 
     /// The layer `reminder`, if the window is to have it or there are reminders.
     fn reminder(&self) -> Option<Reminder> {
-        let entries = self.get(&keys::REMINDERS);
-        if entries.is_empty() && !self.get(&keys::REMINDER_TIME) {
+        let entries = self.layers_reminder_entry();
+        if entries.is_empty() && !self.layers_reminder_time() {
             return None;
         }
         let with_entry =
@@ -137,7 +136,7 @@ impl Config {
 
     /// The layer `steering`, if there are rules.
     pub fn steering(&self) -> Option<Steering> {
-        let (rules, denies) = (self.get(&keys::STEERING_RULES), self.get(&keys::STEERING_DEFAULT));
+        let (rules, denies) = (self.layers_steering_rule(), self.layers_steering_deny_by_default());
         if rules.is_empty() && !denies {
             return None;
         }

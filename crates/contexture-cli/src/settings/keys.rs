@@ -1,12 +1,13 @@
-//! The table of keys.
+//! The structure of all settings, with what is known about each of its keys.
 
 use contexture::item::Role;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::kind::ValueKind::{Choice as OneOf, Entries, Name, Number, Secret, Switch, Text, Texts, Variables, Whole};
 use super::kind::{Choice, Field, ValueKind};
 use super::row::Command::{Chat, Compare, Mcp, Memory, Replay, Run, Serve, Window};
-use super::row::{Fallback, SetBy, SettingKey, SettingRow};
+use super::row::{Command, SettingRow};
 use contexture::files::dialect::ToolEntry;
 use contexture::fold::FoldWhen;
 use contexture::layers::file_reference::{MAX_FILE_SIZE, MAX_READ_CONCURRENCY};
@@ -20,690 +21,447 @@ use contexture_gateway::WindowEditor;
 use contexture_gateway::models::ModelEntry;
 use contexture_gateway::remember::{DEFAULT_BUDGET, DEFAULT_THRESHOLD};
 
-/// The most dollars of a cap: more than anybody spends.
-const MAX_DOLLARS: f64 = 1e9;
+/// Makes the structure, the table of its keys, and a method for each by which commands read it.
+/// A key is `"its name in files" field: type = default => row;`, and its comment is what people read about it.
+macro_rules! settings {
+    ($($(#[doc = $says:literal])+ $name:literal $field:ident: $type:ty = $default:expr => $row:expr;)*) => {
+        /// The values of all keys.
+        #[derive(Clone, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct Settings {
+            $(#[serde(rename = $name)] $field: $type,)*
+        }
 
-/// How servers of models are spoken to.
-const MODEL_FORMATS: &[Choice] = &[
-    Choice { name: "messages", says: "messages of Anthropic" },
-    Choice { name: "chat", says: "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them" },
-    Choice { name: "responses", says: "responses of OpenAI" },
-    Choice { name: "gemini", says: "generateContent of Google" },
-];
-
-/// Makes a static of every row, documented with the row's own sentence, and the list of all rows.
-macro_rules! keys {
-    ($($key:ident: $type:ty = $name:literal, $says:literal, { $($field:ident: $value:expr,)* };)*) => {
-        $(
-            #[doc = $says]
-            pub static $key: SettingKey<$type> = SettingKey::new(SettingRow { name: $name, says: $says, $($field: $value,)* ..SettingRow::EMPTY });
-        )*
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
 
         /// All keys, in the order in which they are explained.
-        pub static ALL: &[&SettingRow] = &[$(&$key.row),*];
+        pub static ALL: &[SettingRow] = &[$(SettingRow {
+            name: $name,
+            says: concat!($($says),+).trim_ascii(),
+            default: || json!(Settings::default().$field),
+            fits: |value| <$type>::deserialize(value).is_ok(),
+            ..$row
+        }),*];
+
+        /// The value of each key. A method panics if the row of the key does not list the command that asks. So what
+        /// `docs/configuration.md` says about which commands use a key is true.
+        impl super::Config {
+            $($(#[doc = $says])+ pub fn $field(&self) -> $type {
+                self.asked($name).$field.clone()
+            })*
+        }
     };
 }
 
-keys! {
-    INSTRUCTIONS: String = "instructions", "The system prompt, which is the first part of every window.", {
-        kind: ValueKind::Text,
-        default: Fallback::Value(|| json!("")),
-        used_by: &[Window, Chat],
-        example: r#""You are a careful engineer.""#,
-    };
+settings! {
+    /// The system prompt, which is the first part of every window.
+    "instructions" instructions: String = String::new() => key(Text, LAYERS, r#""You are a careful engineer.""#);
 
-    BUDGET: u64 = "budget", "How many tokens a window may have.", {
-        kind: ValueKind::Whole { min: 1, max: MAX_TOKENS as i64, unit: "tokens" },
-        default: Fallback::Value(|| json!(64_000)),
-        used_by: &[Window, Replay, Compare, Chat],
-        has_flag: true,
-        example: "32000",
-    };
+    /// How many tokens a window may have.
+    "budget" budget: u64 = 64_000 => key(tokens(1), &[Window, Replay, Compare, Chat], "32000").with_flag();
 
-    OVERFLOW: Overflow = "overflow", "What happens to history that does not fit in the window.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "truncate", says: "the oldest large items are shortened, then the oldest are dropped" },
-            Choice { name: "summarize", says: "a summary replaces the oldest items" },
-            Choice { name: "sliding_window", says: "only the newest items are shown" },
-        ]),
-        default: Fallback::Value(|| json!(Overflow::default())),
-        used_by: &[Window],
-        example: r#""truncate""#,
-    };
+    /// What happens to history that does not fit in the window.
+    "overflow" overflow: Overflow = Overflow::default() => key(OneOf(OVERFLOWS), &[Window], r#""truncate""#);
 
-    COUNTER: Counter = "counter", "How tokens are counted.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "o200k", says: "exactly, in the vocabulary of newer models of OpenAI" },
-            Choice { name: "estimate", says: "bytes divided by four" },
-        ]),
-        default: Fallback::Value(|| json!(Counter::default())),
-        used_by: &[Replay],
-        has_flag: true,
-        example: r#""o200k""#,
-    };
+    /// How tokens are counted.
+    "counter" counter: Counter = Counter::default() => key(OneOf(COUNTERS), &[Replay], r#""o200k""#).with_flag();
 
-    PROVIDER: PriceProvider = "provider", "Whose prices for cached input are used for the bill.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "anthropic", says: "cached input costs a tenth, writing to the cache a quarter more than plain input" },
-            Choice { name: "openai", says: "cached input costs a tenth, writing to the cache nothing extra" },
-            Choice { name: "none", says: "no cache" },
-        ]),
-        default: Fallback::Value(|| json!(PriceProvider::default())),
-        used_by: &[Replay, Compare],
-        has_flag: true,
-        example: r#""openai""#,
-    };
+    /// Whose prices for cached input are used for the bill.
+    "provider" provider: PriceProvider = PriceProvider::default() =>
+        key(OneOf(PROVIDERS), &[Replay, Compare], r#""openai""#).with_flag();
 
-    FOLD: FoldWhen = "fold", "When the past is folded, that is, replaced by what the agent still needs of it.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "forced", says: "only when the window is full" },
-            Choice { name: "free", says: "also when the provider's cache has expired, so that it costs nothing" },
-            Choice { name: "pays", says: "also when the expected saving has paid for it" },
-        ]),
-        default: Fallback::Value(|| json!(FoldWhen::default())),
-        used_by: &[Replay, Compare, Chat],
-        has_flag: true,
-        example: r#""free""#,
-    };
+    /// When the past is folded, that is, replaced by what the agent still needs of it.
+    "fold" fold: FoldWhen = FoldWhen::default() => key(OneOf(FOLDS), FOLDING, r#""free""#).with_flag();
 
-    VERBATIM: bool = "verbatim", "Whether outputs of tools are sent as they are, for as long as they fit.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        used_by: &[Replay, Compare, Chat],
-        example: "true",
-    };
+    /// Whether outputs of tools are sent as they are, for as long as they fit.
+    "verbatim" verbatim: bool = false => key(Switch, FOLDING, "true");
 
-    PIN_ROLES: Vec<Role> = "pin.roles",
-        "The roles whose messages are kept as they are: `system`, `developer`, `user` or `assistant`.", {
-        kind: ValueKind::Texts,
-        default: Fallback::Value(|| json!([])),
-        check: check_roles,
-        used_by: &[Replay, Compare, Run, Serve, Chat],
-        example: r#"["assistant"]"#,
-    };
+    /// The roles whose messages are kept as they are: `system`, `developer`, `user` or `assistant`.
+    "pin.roles" pin_roles: Vec<Role> = Vec::new() => key(Texts, PINS, r#"["assistant"]"#).checked(check_roles);
+    /// The tools whose calls and outputs are kept as they are.
+    "pin.tools" pin_tools: Vec<String> = Vec::new() => key(Texts, PINS, r#"["Skill"]"#);
+    /// The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.
+    "pin.paths" pin_paths: Vec<String> = Vec::new() => key(Texts, PINS, r#"["docs/PLAN.md", "schema/*.sql"]"#);
 
-    PIN_TOOLS: Vec<String> = "pin.tools", "The tools whose calls and outputs are kept as they are.", {
-        kind: ValueKind::Texts,
-        default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve, Chat],
-        example: r#"["Skill"]"#,
-    };
+    /// Where the referenced files are among the layers of the window; lower numbers come first.
+    "file-reference.slot" file_reference_slot: Slot = of_files().slot =>
+        key(whole(i32::MIN as i64, i32::MAX as i64, ""), LAYERS, "350");
+    /// The size in bytes of the largest file that is read; larger ones are only named.
+    "file-reference.max_file_size" file_reference_max_file_size: u64 = of_files().max_file_size =>
+        key(whole(1, MAX_FILE_SIZE as i64, "bytes"), LAYERS, "262144");
+    /// Whether symbolic links are followed if they stay below the base directory.
+    "file-reference.follow_symlinks" file_reference_follow_symlinks: bool = of_files().follow_symlinks =>
+        key(Switch, LAYERS, "true");
+    /// The extensions and whole names of files that are read; other files are refused.
+    "file-reference.allowed_extensions" file_reference_allowed_extensions: Option<Vec<String>> = None =>
+        key(Texts, LAYERS, r#"["rs", "toml", "Dockerfile"]"#)
+            .unset("common extensions of code and text are allowed").checked(check_extensions);
+    /// How many files are read at the same time.
+    "file-reference.read_concurrency" file_reference_read_concurrency: usize = of_files().read_concurrency =>
+        key(whole(1, MAX_READ_CONCURRENCY as i64, "files"), LAYERS, "4");
 
-    PIN_PATHS: Vec<String> = "pin.paths",
-        "The files that stay in view, as far as they are known; `*` and `**` as in `docs/**/*.md`.", {
-        kind: ValueKind::Texts,
-        default: Fallback::Value(|| json!([])),
-        used_by: &[Replay, Compare, Run, Serve, Chat],
-        example: r#"["docs/PLAN.md", "schema/*.sql"]"#,
-    };
+    /// What the agent keeps in mind when a conversation begins, as free text.
+    "working-memory.text" working_memory_text: Option<String> = None =>
+        key(Text, LAYERS, r#""The release is on Friday.""#).unset("it has no notes yet");
 
-    FILE_SLOT: Slot = "file-reference.slot",
-        "Where the referenced files are among the layers of the window; lower numbers come first.", {
-        kind: ValueKind::Whole { min: i32::MIN as i64, max: i32::MAX as i64, unit: "" },
-        default: Fallback::Value(|| json!(FileReferenceOptions::default().slot)),
-        used_by: &[Window, Chat],
-        example: "350",
-    };
+    /// Whether the window has what AGENTS.md and CLAUDE.md beneath the base directory say (the layer `instructions`).
+    "layers.instructions.files" layers_instructions_files: bool = true => key(Switch, LAYERS, "false");
 
-    MAX_FILE_BYTES: u64 = "file-reference.max_file_size",
-        "The size in bytes of the largest file that is read; larger ones are only named.", {
-        kind: ValueKind::Whole { min: 1, max: MAX_FILE_SIZE as i64, unit: "bytes" },
-        default: Fallback::Value(|| json!(FileReferenceOptions::default().max_file_size)),
-        used_by: &[Window, Chat],
-        example: "262144",
-    };
+    /// Whether the window has the layer `procedural`: the skills beneath the base directory.
+    "layers.procedural.skills" layers_procedural_skills: bool = true => key(Switch, LAYERS, "false");
 
-    FOLLOW_SYMLINKS: bool = "file-reference.follow_symlinks",
-        "Whether symbolic links are followed if they stay below the base directory.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(FileReferenceOptions::default().follow_symlinks)),
-        used_by: &[Window, Chat],
-        example: "true",
-    };
+    /// Whether the window has the layer `task-state`: how far a task has come, and what it made.
+    "layers.task-state.enabled" layers_task_state_enabled: bool = true => key(Switch, LAYERS, "false");
 
-    ALLOWED_EXTENSIONS: Option<Vec<String>> = "file-reference.allowed_extensions",
-        "The extensions and whole names of files that are read; other files are refused.", {
-        kind: ValueKind::Texts,
-        default: Fallback::Nothing("common extensions of code and text are allowed"),
-        check: check_extensions,
-        used_by: &[Window, Chat],
-        example: r#"["rs", "toml", "Dockerfile"]"#,
-    };
+    /// Whether the window has the layer `entity` where `memory.enabled` is set: people, projects and things, and what
+    /// is known of them.
+    "layers.entity.enabled" layers_entity_enabled: bool = true => key(Switch, LAYERS, "false");
 
-    READ_CONCURRENCY: usize = "file-reference.read_concurrency", "How many files are read at the same time.", {
-        kind: ValueKind::Whole { min: 1, max: MAX_READ_CONCURRENCY as i64, unit: "files" },
-        default: Fallback::Value(|| json!(FileReferenceOptions::default().read_concurrency)),
-        used_by: &[Window, Chat],
-        example: "4",
-    };
+    /// Whether the window has the layer `observations` where `memory.enabled` is set: what happened in earlier
+    /// conversations.
+    "layers.observations.enabled" layers_observations_enabled: bool = true => key(Switch, LAYERS, "false");
 
-    WORKING_MEMORY_TEXT: Option<String> = "working-memory.text",
-        "What the agent keeps in mind when a conversation begins, as free text.", {
-        kind: ValueKind::Text,
-        default: Fallback::Nothing("it has no notes yet"),
-        used_by: &[Window, Chat],
-        example: r#""The release is on Friday.""#,
-    };
+    /// Whether the window has the layer `episodic` where `memory.enabled` is set: what earlier runs were for, and how
+    /// they ended.
+    "layers.episodic.enabled" layers_episodic_enabled: bool = true => key(Switch, LAYERS, "false");
 
-    INSTRUCTION_FILES: bool = "layers.instructions.files",
-        "Whether the window has what AGENTS.md and CLAUDE.md beneath the base directory say (the layer `instructions`).", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// Whether the window has the layer `semantic-recall` where `memory.enabled` is set: what past conversations say
+    /// about the newest message.
+    "layers.semantic-recall.enabled" layers_semantic_recall_enabled: bool = true => key(Switch, LAYERS, "false");
 
-    SKILLS: bool = "layers.procedural.skills",
-        "Whether the window has the layer `procedural`: the skills beneath the base directory.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// Whether the window has the layer `reminder`, which tells the date and the time.
+    "layers.reminder.time" layers_reminder_time: bool = false => key(Switch, LAYERS, "true");
+    /// A reminder of the layer `reminder`.
+    "layers.reminder.entry" layers_reminder_entry: Vec<ReminderEntry> = Vec::new() =>
+        key(Entries(REMINDER_FIELDS), LAYERS, r#"name = "tests"
+text = "Run the tests."
+every_turns = 10"#).checked(check_reminder);
 
-    TASK_STATE: bool = "layers.task-state.enabled",
-        "Whether the window has the layer `task-state`: how far a task has come, and what it made.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// Whether a tool call runs only if a rule of the layer `steering` allows it.
+    // A project must not lift what its user forbade.
+    "layers.steering.deny_by_default" layers_steering_deny_by_default: bool = false =>
+        key(Switch, LAYERS, "true").user_only();
+    /// A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.
+    // A project must not lift what its user forbade.
+    "layers.steering.rule" layers_steering_rule: Vec<Pattern> = Vec::new() =>
+        key(Entries(RULE_FIELDS), LAYERS, r#"name = "push"
+action = "deny"
+command = "git push*"
+message = "Ask first.""#).user_only();
 
-    ENTITY: bool = "layers.entity.enabled",
-        "Whether the window has the layer `entity` where `memory.enabled` is set: people, projects and things, and what is known of them.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// A tool of an agent that the built-in table does not have, or describes wrongly.
+    "tool" tool: Vec<ToolEntry> = Vec::new() =>
+        key(Entries(TOOL_FIELDS), &[Window, Replay, Compare, Run, Serve, Chat], r#"name = "open_file"
+does = "read"
+path = "target""#);
 
-    OBSERVATIONS: bool = "layers.observations.enabled",
-        "Whether the window has the layer `observations` where `memory.enabled` is set: what happened in earlier conversations.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// Whether agents that run through the gateway remember, and `chat`: what is said is kept, and what is relevant is
+    /// added where a person says something; the flag `--memory` of the gateway does the same.
+    // A project must not switch on what its user did not ask for.
+    "memory.enabled" memory_enabled: bool = false => key(Switch, &[Run, Serve, Window, Chat], "true").user_only();
+    /// The most tokens of memory that are added where a person says something.
+    "memory.budget" memory_budget: u64 = DEFAULT_BUDGET =>
+        key(whole(100, 100_000, "tokens"), GATEWAY, "500").user_only();
+    /// The percentage of what a person's words are about that a passage must have words for; below it nothing is added.
+    "memory.threshold" memory_threshold: u8 = DEFAULT_THRESHOLD =>
+        key(whole(0, 100, "percent"), GATEWAY, "80").user_only();
 
-    EPISODIC: bool = "layers.episodic.enabled",
-        "Whether the window has the layer `episodic` where `memory.enabled` is set: what earlier runs were for, and how they ended.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// The address of a server with `/embeddings`, such as Ollama, by whose vectors the memory is searched besides its
+    /// words.
+    // Whoever sets it is sent what is said, and the key.
+    "memory.embedder.url" memory_embedder_url: Option<String> = None =>
+        key(Name, EMBEDDING, r#""http://127.0.0.1:11434/v1""#)
+            .unset("the memory is searched by its words alone").user_only().checked(check_url);
+    /// The name of the model that makes the vectors; `contexture memory import` makes them again for another one.
+    "memory.embedder.model" memory_embedder_model: Option<String> = None =>
+        key(Name, EMBEDDING, r#""nomic-embed-text""#).unset("the memory is searched by its words alone").user_only();
+    /// The environment variable that has the key for `memory.embedder.url`.
+    "memory.embedder.key_env" memory_embedder_key_env: Option<String> = None =>
+        key(Name, EMBEDDING, r#""OPENAI_API_KEY""#).unset("no key is sent there").user_only();
 
-    SEMANTIC_RECALL: bool = "layers.semantic-recall.enabled",
-        "Whether the window has the layer `semantic-recall` where `memory.enabled` is set: what past conversations say about the newest message.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(true)),
-        used_by: &[Window, Chat],
-        example: "false",
-    };
+    /// The address of a server whose model reads conversations that rest and learns facts from them.
+    // Whoever sets it is sent what is said, and the key.
+    "memory.model.url" memory_model_url: Option<String> = None =>
+        key(Name, LEARNING, r#""http://127.0.0.1:11434/v1""#)
+            .unset("that of the provider of `memory.model.format`; without either, nothing is learned")
+            .user_only().checked(check_url);
+    /// How that server is spoken to.
+    "memory.model.format" memory_model_format: Option<ModelFormat> = None =>
+        key(OneOf(MODEL_FORMATS), LEARNING, r#""chat""#).unset("chat completions, if there is an address").user_only();
+    /// The name of the model that learns facts.
+    "memory.model.name" memory_model_name: Option<String> = None =>
+        key(Name, LEARNING, r#""qwen3""#).unset("one that the provider has").user_only();
+    /// The environment variable that has the key for `memory.model.url`.
+    "memory.model.key_env" memory_model_key_env: Option<String> = None =>
+        key(Name, LEARNING, r#""OPENROUTER_API_KEY""#).unset("no key is sent there").user_only();
+    /// The most tokens a day for learning facts, input and output together.
+    "memory.model.daily_tokens" memory_model_daily_tokens: u64 = 200_000 =>
+        key(tokens(0), LEARNING, "50000").user_only();
 
-    REMINDER_TIME: bool = "layers.reminder.time",
-        "Whether the window has the layer `reminder`, which tells the date and the time.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        used_by: &[Window, Chat],
-        example: "true",
-    };
+    /// The most tokens of a request that passes through the gateway; the flag `--budget` wins.
+    "gateway.budget" gateway_budget: Option<u64> = None =>
+        key(tokens(4_000), GATEWAY, "100000").unset("a request may have what its model takes");
+    /// The share of conversations that pass as they are, for comparison; the flag `--holdout` wins.
+    "gateway.holdout" gateway_holdout: f64 = 0.0 => key(number(0.0, 1.0), GATEWAY, "0.1");
+    /// Who edits the window of an agent that asks its provider to (`context_management`): never both.
+    // It changes what an agent asks its provider for.
+    "gateway.context_management" gateway_context_management: WindowEditor = WindowEditor::default() =>
+        key(OneOf(EDITORS), GATEWAY, r#""theirs""#).user_only();
 
-    REMINDERS: Vec<ReminderEntry> = "layers.reminder.entry", "A reminder of the layer `reminder`.", {
-        kind: ValueKind::Entries(REMINDER_FIELDS),
-        default: Fallback::Value(|| json!([])),
-        check: check_reminder,
-        used_by: &[Window, Chat],
-        example: "name = \"tests\"\ntext = \"Run the tests.\"\nevery_turns = 10",
-    };
+    /// The most dollars that may be spent in a day, which begins at 00:00 UTC; then requests are refused. The flag
+    /// `--cap-day-dollars` wins.
+    // A project must not spend more than its user allows, here and below.
+    "gateway.cap.day_dollars" gateway_cap_day_dollars: Option<f64> = None =>
+        key(number(0.0, MAX_DOLLARS), GATEWAY, "5.0").unset("there is no such cap").user_only();
+    /// The most tokens, input and output, that may be spent in a day; the flag `--cap-day-tokens` wins.
+    "gateway.cap.day_tokens" gateway_cap_day_tokens: Option<u64> = None =>
+        key(whole(0, i64::MAX, "tokens"), GATEWAY, "20000000").unset("there is no such cap").user_only();
+    /// The most dollars that may be spent in a conversation; the flag `--cap-conversation-dollars` wins.
+    "gateway.cap.conversation_dollars" gateway_cap_conversation_dollars: Option<f64> = None =>
+        key(number(0.0, MAX_DOLLARS), GATEWAY, "2.5").unset("there is no such cap").user_only();
+    /// The most tokens, input and output, that may be spent in a conversation; the flag `--cap-conversation-tokens`
+    /// wins.
+    "gateway.cap.conversation_tokens" gateway_cap_conversation_tokens: Option<u64> = None =>
+        key(whole(0, i64::MAX, "tokens"), GATEWAY, "8000000").unset("there is no such cap").user_only();
 
-    STEERING_DEFAULT: bool = "layers.steering.deny_by_default",
-        "Whether a tool call runs only if a rule of the layer `steering` allows it.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        // A project must not lift what its user forbade.
-        set_by: SetBy::UserOnly,
-        used_by: &[Window, Chat],
-        example: "true",
-    };
+    /// Where the gateway listens; the flag `--listen` wins.
+    "gateway.listen" gateway_listen: String = "127.0.0.1:7717".to_owned() =>
+        key(Name, &[Serve], r#""127.0.0.1:800""#).user_only().checked(check_address);
+    /// How large the gateway's store may be; beyond it the conversations that were used longest ago go.
+    "gateway.store_megabytes" gateway_store_megabytes: u64 = 1_024 =>
+        key(whole(1, 1_000_000, "megabytes"), GATEWAY, "200").user_only();
 
-    STEERING_RULES: Vec<Pattern> = "layers.steering.rule",
-        "A rule of the layer `steering`: which tool calls are allowed, denied, or to be done differently.", {
-        kind: ValueKind::Entries(RULE_FIELDS),
-        default: Fallback::Value(|| json!([])),
-        // A project must not lift what its user forbade.
-        set_by: SetBy::UserOnly,
-        used_by: &[Window, Chat],
-        example: "name = \"push\"\naction = \"deny\"\ncommand = \"git push*\"\nmessage = \"Ask first.\"",
-    };
+    /// Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.
+    "gateway.upstream.anthropic" gateway_upstream_anthropic: Option<String> = None =>
+        key(Name, GATEWAY, r#""https://proxy.example""#).unset("they go to Anthropic").user_only().checked(check_url);
+    /// Where requests in OpenAI's formats go; the flag `--upstream`, and an address that is set for the agent, win.
+    "gateway.upstream.openai" gateway_upstream_openai: Option<String> = None =>
+        key(Name, GATEWAY, r#""https://proxy.example/v1""#).unset("they go to OpenAI").user_only().checked(check_url);
+    /// Where chat completions go, if not where other requests in OpenAI's formats go.
+    "gateway.upstream.chat" gateway_upstream_chat: Option<String> = None =>
+        key(Name, GATEWAY, r#""http://127.0.0.1:8000/v1""#)
+            .unset("they go where `gateway.upstream.openai` says").user_only().checked(check_url);
+    /// Where requests in the format of responses go, if not where other requests in OpenAI's formats go.
+    "gateway.upstream.responses" gateway_upstream_responses: Option<String> = None =>
+        key(Name, GATEWAY, r#""http://127.0.0.1:8000/v1""#)
+            .unset("they go where `gateway.upstream.openai` says").user_only().checked(check_url);
+    /// Where requests in Gemini's format go; the flag `--upstream`, and an address that is set for the agent, win.
+    "gateway.upstream.google" gateway_upstream_google: Option<String> = None =>
+        key(Name, GATEWAY, r#""https://proxy.example""#)
+            .unset("they go to Google, those of Vertex AI to the region that they name").user_only().checked(check_url);
 
-    TOOLS: Vec<ToolEntry> = "tool",
-        "A tool of an agent that the built-in table does not have, or describes wrongly.", {
-        kind: ValueKind::Entries(TOOL_FIELDS),
-        default: Fallback::Value(|| json!([])),
-        used_by: &[Window, Replay, Compare, Run, Serve, Chat],
-        example: "name = \"open_file\"\ndoes = \"read\"\npath = \"target\"",
-    };
+    /// What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the
+    /// built-in table.
+    "model" model: Vec<ModelEntry> = Vec::new() =>
+        key(Entries(MODEL_FIELDS), GATEWAY, r#"name = "claude-sonnet-4"
+context = 1000000
+input = 3.0
+output = 15.0"#);
 
-    MEMORY_ENABLED: bool = "memory.enabled",
-        "Whether agents that run through the gateway remember, and `chat`: what is said is kept, and what is relevant is added where \
-         a person says something; the flag `--memory` of the gateway does the same.", {
-        kind: ValueKind::Switch,
-        default: Fallback::Value(|| json!(false)),
-        // A project must not switch on what its user did not ask for.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Window, Chat],
-        example: "true",
-    };
+    /// The address of the server whose model `chat` talks to.
+    // Whoever sets it is sent what is said, and the key.
+    "chat.url" chat_url: Option<String> = None =>
+        key(Name, &[Chat], r#""http://127.0.0.1:11434/v1""#)
+            .unset("that of the provider whose key is in the environment, or of Ollama on this machine").user_only();
+    /// How that server is spoken to.
+    "chat.format" chat_format: Option<ModelFormat> = None =>
+        key(OneOf(MODEL_FORMATS), &[Chat], r#""chat""#).unset("chat completions, if there is an address").user_only();
+    /// The name of the model that `chat` talks to.
+    "chat.model" chat_model: Option<String> = None =>
+        key(Name, &[Chat], r#""qwen3-coder""#).unset("one that the provider has");
+    /// The environment variable that has the key for `chat.url`; without it no key is sent there.
+    "chat.key_env" chat_key_env: Option<String> = None =>
+        key(Name, &[Chat], r#""OPENROUTER_API_KEY""#).unset("no key is sent to `chat.url`").user_only();
+    /// The key for `chat.url`, or for the provider of `chat.format`.
+    "chat.key" chat_key: Option<String> = None =>
+        key(Secret, &[Chat], r#""sk-…""#).unset("the key that `chat.key_env` names").user_only();
+    /// The environment variables that commands and MCP servers get besides the usual ones, which hold no secrets; `*`
+    /// stands for any characters.
+    "chat.environment" chat_environment: Vec<String> = Vec::new() =>
+        key(Texts, &[Chat], r#"["AWS_PROFILE", "MY_TEAM_*"]"#).user_only();
 
-    MEMORY_BUDGET: u64 = "memory.budget", "The most tokens of memory that are added where a person says something.", {
-        kind: ValueKind::Whole { min: 100, max: 100_000, unit: "tokens" },
-        default: Fallback::Value(|| json!(DEFAULT_BUDGET)),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "500",
-    };
+    /// A server that offers tools over the Model Context Protocol.
+    "mcp" mcp: Vec<McpEntry> = Vec::new() =>
+        key(Entries(MCP_FIELDS), &[Chat], r#"name = "everything"
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-everything"]"#).user_only().checked(check_mcp);
+}
 
-    MEMORY_THRESHOLD: u64 = "memory.threshold",
-        "The percentage of what a person's words are about that a passage must have words for; below it nothing is added.", {
-        kind: ValueKind::Whole { min: 0, max: 100, unit: "percent" },
-        default: Fallback::Value(|| json!(DEFAULT_THRESHOLD)),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "80",
-    };
+/// The row of a key.
+///
+/// # Panics
+/// There is no such key.
+pub fn row(name: &str) -> &'static SettingRow {
+    ALL.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("there is no key `{name}`"))
+}
 
-    MEMORY_EMBEDDER_URL: Option<String> = "memory.embedder.url",
-        "The address of a server with `/embeddings`, such as Ollama, by whose vectors the memory is searched besides its words.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("the memory is searched by its words alone"),
-        check: check_url,
-        // Whoever sets it is sent what is said, and the key.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat, Memory, Mcp],
-        example: r#""http://127.0.0.1:11434/v1""#,
-    };
+/// The most dollars of a cap: more than anybody spends.
+const MAX_DOLLARS: f64 = 1e9;
 
-    MEMORY_EMBEDDER_MODEL: Option<String> = "memory.embedder.model",
-        "The name of the model that makes the vectors; `contexture memory import` makes them again for another one.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("the memory is searched by its words alone"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat, Memory, Mcp],
-        example: r#""nomic-embed-text""#,
-    };
+// Which commands use a key.
+const LAYERS: &[Command] = &[Window, Chat];
+const FOLDING: &[Command] = &[Replay, Compare, Chat];
+const PINS: &[Command] = &[Replay, Compare, Run, Serve, Chat];
+const GATEWAY: &[Command] = &[Run, Serve];
+const LEARNING: &[Command] = &[Run, Serve, Chat];
+const EMBEDDING: &[Command] = &[Run, Serve, Chat, Memory, Mcp];
 
-    MEMORY_EMBEDDER_KEY_ENV: Option<String> = "memory.embedder.key_env",
-        "The environment variable that has the key for `memory.embedder.url`.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("no key is sent there"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat, Memory, Mcp],
-        example: r#""OPENAI_API_KEY""#,
-    };
+fn of_files() -> FileReferenceOptions {
+    FileReferenceOptions::default()
+}
 
-    MEMORY_MODEL_URL: Option<String> = "memory.model.url",
-        "The address of a server whose model reads conversations that rest and learns facts from them.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("that of the provider of `memory.model.format`; without either, nothing is learned"),
-        check: check_url,
-        // Whoever sets it is sent what is said, and the key.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat],
-        example: r#""http://127.0.0.1:11434/v1""#,
-    };
+const fn key(kind: ValueKind, used_by: &'static [Command], example: &'static str) -> SettingRow {
+    SettingRow { kind, used_by, example, ..SettingRow::EMPTY }
+}
 
-    MEMORY_MODEL_FORMAT: Option<ModelFormat> = "memory.model.format", "How that server is spoken to.", {
-        kind: ValueKind::Choice(MODEL_FORMATS),
-        default: Fallback::Nothing("chat completions, if there is an address"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat],
-        example: r#""chat""#,
-    };
+const fn whole(min: i64, max: i64, unit: &'static str) -> ValueKind {
+    Whole { min, max, unit }
+}
 
-    MEMORY_MODEL_NAME: Option<String> = "memory.model.name", "The name of the model that learns facts.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("one that the provider has"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat],
-        example: r#""qwen3""#,
-    };
+const fn tokens(min: i64) -> ValueKind {
+    whole(min, MAX_TOKENS as i64, "tokens")
+}
 
-    MEMORY_MODEL_KEY_ENV: Option<String> = "memory.model.key_env",
-        "The environment variable that has the key for `memory.model.url`.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("no key is sent there"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat],
-        example: r#""OPENROUTER_API_KEY""#,
-    };
+const fn number(min: f64, max: f64) -> ValueKind {
+    Number { min, max }
+}
 
-    MEMORY_MODEL_TOKENS: u64 = "memory.model.daily_tokens",
-        "The most tokens a day for learning facts, input and output together.", {
-        kind: ValueKind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
-        default: Fallback::Value(|| json!(200_000)),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve, Chat],
-        example: "50000",
-    };
+const fn choice(name: &'static str, says: &'static str) -> Choice {
+    Choice { name, says }
+}
 
-    GATEWAY_BUDGET: Option<u64> = "gateway.budget",
-        "The most tokens of a request that passes through the gateway; the flag `--budget` wins.", {
-        kind: ValueKind::Whole { min: 4_000, max: MAX_TOKENS as i64, unit: "tokens" },
-        default: Fallback::Nothing("a request may have what its model takes"),
-        used_by: &[Run, Serve],
-        example: "100000",
-    };
+/// A field that every entry must have.
+const fn needed(name: &'static str, kind: ValueKind, says: &'static str) -> Field {
+    Field { name, kind, is_required: true, says }
+}
 
-    GATEWAY_HOLDOUT: f64 = "gateway.holdout",
-        "The share of conversations that pass as they are, for comparison; the flag `--holdout` wins.", {
-        kind: ValueKind::Number { min: 0.0, max: 1.0 },
-        default: Fallback::Value(|| json!(0.0)),
-        used_by: &[Run, Serve],
-        example: "0.1",
-    };
-
-    GATEWAY_CONTEXT_MANAGEMENT: WindowEditor = "gateway.context_management",
-        "Who edits the window of an agent that asks its provider to (`context_management`): never both.", {
-        kind: ValueKind::Choice(&[
-            Choice { name: "theirs", says: "the provider; the gateway folds nothing new meanwhile" },
-            Choice { name: "ours", says: "the gateway; what asks the provider is taken out of requests" },
-        ]),
-        default: Fallback::Value(|| json!(WindowEditor::default())),
-        // It changes what an agent asks its provider for.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: r#""theirs""#,
-    };
-
-    GATEWAY_CAP_DAY_DOLLARS: Option<f64> = "gateway.cap.day_dollars",
-        "The most dollars that may be spent in a day, which begins at 00:00 UTC; then requests are refused. The flag `--cap-day-dollars` wins.", {
-        kind: ValueKind::Number { min: 0.0, max: MAX_DOLLARS },
-        default: Fallback::Nothing("there is no such cap"),
-        // A project must not spend more than its user allows.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "5.0",
-    };
-
-    GATEWAY_CAP_DAY_TOKENS: Option<u64> = "gateway.cap.day_tokens",
-        "The most tokens, input and output, that may be spent in a day; the flag `--cap-day-tokens` wins.", {
-        kind: ValueKind::Whole { min: 0, max: i64::MAX, unit: "tokens" },
-        default: Fallback::Nothing("there is no such cap"),
-        // A project must not spend more than its user allows.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "20000000",
-    };
-
-    GATEWAY_CAP_CONVERSATION_DOLLARS: Option<f64> = "gateway.cap.conversation_dollars",
-        "The most dollars that may be spent in a conversation; the flag `--cap-conversation-dollars` wins.", {
-        kind: ValueKind::Number { min: 0.0, max: MAX_DOLLARS },
-        default: Fallback::Nothing("there is no such cap"),
-        // A project must not spend more than its user allows.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "2.5",
-    };
-
-    GATEWAY_CAP_CONVERSATION_TOKENS: Option<u64> = "gateway.cap.conversation_tokens",
-        "The most tokens, input and output, that may be spent in a conversation; the flag `--cap-conversation-tokens` wins.", {
-        kind: ValueKind::Whole { min: 0, max: i64::MAX, unit: "tokens" },
-        default: Fallback::Nothing("there is no such cap"),
-        // A project must not spend more than its user allows.
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "8000000",
-    };
-
-    GATEWAY_LISTEN: String = "gateway.listen", "Where the gateway listens; the flag `--listen` wins.", {
-        kind: ValueKind::Name,
-        default: Fallback::Value(|| json!("127.0.0.1:7717")),
-        set_by: SetBy::UserOnly,
-        check: check_address,
-        used_by: &[Serve],
-        example: r#""127.0.0.1:800""#,
-    };
-
-    GATEWAY_STORE: u64 = "gateway.store_megabytes",
-        "How large the gateway's store may be; beyond it the conversations that were used longest ago go.", {
-        kind: ValueKind::Whole { min: 1, max: 1_000_000, unit: "megabytes" },
-        default: Fallback::Value(|| json!(1_024)),
-        set_by: SetBy::UserOnly,
-        used_by: &[Run, Serve],
-        example: "200",
-    };
-
-    GATEWAY_ANTHROPIC: Option<String> = "gateway.upstream.anthropic",
-        "Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("they go to Anthropic"),
-        set_by: SetBy::UserOnly,
-        check: check_url,
-        used_by: &[Run, Serve],
-        example: r#""https://proxy.example""#,
-    };
-
-    GATEWAY_OPENAI: Option<String> = "gateway.upstream.openai",
-        "Where requests in OpenAI's formats go; the flag `--upstream`, and an address that is set for the agent, win.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("they go to OpenAI"),
-        set_by: SetBy::UserOnly,
-        check: check_url,
-        used_by: &[Run, Serve],
-        example: r#""https://proxy.example/v1""#,
-    };
-
-    GATEWAY_CHAT: Option<String> = "gateway.upstream.chat",
-        "Where chat completions go, if not where other requests in OpenAI's formats go.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
-        set_by: SetBy::UserOnly,
-        check: check_url,
-        used_by: &[Run, Serve],
-        example: r#""http://127.0.0.1:8000/v1""#,
-    };
-
-    GATEWAY_RESPONSES: Option<String> = "gateway.upstream.responses",
-        "Where requests in the format of responses go, if not where other requests in OpenAI's formats go.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("they go where `gateway.upstream.openai` says"),
-        set_by: SetBy::UserOnly,
-        check: check_url,
-        used_by: &[Run, Serve],
-        example: r#""http://127.0.0.1:8000/v1""#,
-    };
-
-    GATEWAY_GOOGLE: Option<String> = "gateway.upstream.google",
-        "Where requests in Gemini's format go; the flag `--upstream`, and an address that is set for the agent, win.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("they go to Google, those of Vertex AI to the region that they name"),
-        set_by: SetBy::UserOnly,
-        check: check_url,
-        used_by: &[Run, Serve],
-        example: r#""https://proxy.example""#,
-    };
-
-    MODELS: Vec<ModelEntry> = "model",
-        "What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the built-in table.", {
-        kind: ValueKind::Entries(MODEL_FIELDS),
-        default: Fallback::Value(|| json!([])),
-        used_by: &[Run, Serve],
-        example: "name = \"claude-sonnet-4\"\ncontext = 1000000\ninput = 3.0\noutput = 15.0",
-    };
-
-    CHAT_URL: Option<String> = "chat.url", "The address of the server whose model `chat` talks to.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("that of the provider whose key is in the environment, or of Ollama on this machine"),
-        // Whoever sets it is sent what is said, and the key.
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: r#""http://127.0.0.1:11434/v1""#,
-    };
-
-    CHAT_FORMAT: Option<ModelFormat> = "chat.format", "How that server is spoken to.", {
-        kind: ValueKind::Choice(MODEL_FORMATS),
-        default: Fallback::Nothing("chat completions, if there is an address"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: r#""chat""#,
-    };
-
-    CHAT_MODEL: Option<String> = "chat.model", "The name of the model that `chat` talks to.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("one that the provider has"),
-        used_by: &[Chat],
-        example: r#""qwen3-coder""#,
-    };
-
-    CHAT_KEY_ENV: Option<String> = "chat.key_env",
-        "The environment variable that has the key for `chat.url`; without it no key is sent there.", {
-        kind: ValueKind::Name,
-        default: Fallback::Nothing("no key is sent to `chat.url`"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: r#""OPENROUTER_API_KEY""#,
-    };
-
-    CHAT_KEY: Option<String> = "chat.key", "The key for `chat.url`, or for the provider of `chat.format`.", {
-        kind: ValueKind::Secret,
-        default: Fallback::Nothing("the key that `chat.key_env` names"),
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: r#""sk-…""#,
-    };
-
-    CHAT_ENVIRONMENT: Vec<String> = "chat.environment",
-        "The environment variables that commands and MCP servers get besides the usual ones, which hold no secrets; `*` stands for any characters.", {
-        kind: ValueKind::Texts,
-        default: Fallback::Value(|| json!([])),
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: r#"["AWS_PROFILE", "MY_TEAM_*"]"#,
-    };
-
-    MCP: Vec<McpEntry> = "mcp", "A server that offers tools over the Model Context Protocol.", {
-        kind: ValueKind::Entries(MCP_FIELDS),
-        default: Fallback::Value(|| json!([])),
-        check: check_mcp,
-        set_by: SetBy::UserOnly,
-        used_by: &[Chat],
-        example: "name = \"everything\"\ncommand = \"npx\"\nargs = [\"-y\", \"@modelcontextprotocol/server-everything\"]",
-    };
+const fn field(name: &'static str, kind: ValueKind, says: &'static str) -> Field {
+    Field { name, kind, is_required: false, says }
 }
 
 /// The fields of a `[[mcp]]`.
 const MCP_FIELDS: &[Field] = &[
-    Field {
-        name: "name",
-        kind: ValueKind::Name,
-        is_required: true,
-        says: "What its tools are named after: `name/tool`.",
-    },
-    Field { name: "command", kind: ValueKind::Name, is_required: false, says: "The program." },
-    Field { name: "url", kind: ValueKind::Name, is_required: false, says: "Its address, if it is no program." },
-    Field { name: "token_env", kind: ValueKind::Name, is_required: false, says: "The variable with the token for it." },
-    Field { name: "args", kind: ValueKind::Texts, is_required: false, says: "Its arguments." },
-    Field { name: "env", kind: ValueKind::Variables, is_required: false, says: "Its variables, as `NAME=value`." },
+    needed("name", Name, "What its tools are named after: `name/tool`."),
+    field("command", Name, "The program."),
+    field("url", Name, "Its address, if it is no program."),
+    field("token_env", Name, "The variable with the token for it."),
+    field("args", Texts, "Its arguments."),
+    field("env", Variables, "Its variables, as `NAME=value`."),
 ];
 
 /// The fields of a `[[layers.reminder.entry]]`.
 const REMINDER_FIELDS: &[Field] = &[
-    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The reminder's name." },
-    Field { name: "text", kind: ValueKind::Name, is_required: true, says: "What it says." },
-    Field { name: "every_turns", kind: OFTEN, is_required: false, says: "It fires every so many turns." },
-    Field { name: "every_minutes", kind: OFTEN, is_required: false, says: "It fires every so many minutes." },
-    Field { name: "done_by", kind: ValueKind::Texts, is_required: false, says: "The tools that do the thing." },
+    needed("name", Name, "The reminder's name."),
+    needed("text", Name, "What it says."),
+    field("every_turns", OFTEN, "It fires every so many turns."),
+    field("every_minutes", OFTEN, "It fires every so many minutes."),
+    field("done_by", Texts, "The tools that do the thing."),
 ];
 
-const OFTEN: ValueKind = ValueKind::Whole { min: 1, max: 1_000_000, unit: "" };
+const OFTEN: ValueKind = whole(1, 1_000_000, "");
 
 /// The fields of a `[[layers.steering.rule]]`.
 const RULE_FIELDS: &[Field] = &[
-    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The rule's name." },
-    Field {
-        name: "action",
-        kind: ValueKind::Choice(ACTIONS),
-        is_required: true,
-        says: "What follows when it matches.",
-    },
-    argument("tool", "The tool; `*` stands for any characters."),
-    argument("path", "A path that the call names; `**` stands for any number of names."),
-    argument("command", "A command with its arguments, as in `git push*`."),
-    argument("message", "Why, or how to do it differently."),
+    needed("name", Name, "The rule's name."),
+    needed("action", OneOf(ACTIONS), "What follows when it matches."),
+    field("tool", Name, "The tool; `*` stands for any characters."),
+    field("path", Name, "A path that the call names; `**` stands for any number of names."),
+    field("command", Name, "A command with its arguments, as in `git push*`."),
+    field("message", Name, "Why, or how to do it differently."),
 ];
 
-/// What can follow when a rule matches.
 const ACTIONS: &[Choice] = &[
-    Choice { name: "allow", says: "the call runs, whatever advice others have" },
-    Choice { name: "deny", says: "the call does not run" },
-    Choice { name: "guide", says: "the call does not run, and the message says how to do it differently" },
+    choice("allow", "the call runs, whatever advice others have"),
+    choice("deny", "the call does not run"),
+    choice("guide", "the call does not run, and the message says how to do it differently"),
 ];
 
 /// The fields of a `[[tool]]`.
 const TOOL_FIELDS: &[Field] = &[
-    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "The tool's name." },
-    Field { name: "does", kind: ValueKind::Choice(DOES), is_required: true, says: "What the tool does." },
-    argument("path", "The argument that holds the path."),
-    argument("content", "The argument that holds a file's text, or a patch."),
-    argument("old", "The argument that holds the text to be replaced."),
-    argument("new", "The argument that holds the new text."),
-    argument("command", "The argument that holds the command line."),
+    needed("name", Name, "The tool's name."),
+    needed("does", OneOf(DOES), "What the tool does."),
+    field("path", Name, "The argument that holds the path."),
+    field("content", Name, "The argument that holds a file's text, or a patch."),
+    field("old", Name, "The argument that holds the text to be replaced."),
+    field("new", Name, "The argument that holds the new text."),
+    field("command", Name, "The argument that holds the command line."),
 ];
 
-const fn argument(name: &'static str, says: &'static str) -> Field {
-    Field { name, kind: ValueKind::Name, is_required: false, says }
-}
-
-/// What a tool can do.
 const DOES: &[Choice] = &[
-    Choice { name: "read", says: "shows a file" },
-    Choice { name: "write", says: "creates or replaces a file" },
-    Choice { name: "append", says: "adds text to a file's end" },
-    Choice { name: "edit", says: "replaces pieces of text" },
-    Choice { name: "insert", says: "inserts lines after a line" },
-    Choice { name: "patch", says: "applies a patch" },
-    Choice { name: "editor", says: "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`" },
-    Choice { name: "search", says: "searches file contents or names" },
-    Choice { name: "run", says: "runs a command line" },
-    Choice { name: "rework", says: "changes files in a way that its arguments do not show" },
-    Choice { name: "delete", says: "removes a file" },
-    Choice { name: "move", says: "renames a file" },
-    Choice { name: "anything", says: "may change its file in any way, or every file if it names none" },
-    Choice { name: "unclear", says: "is not known to change files: what it names is in doubt, all else is presumed" },
-    Choice { name: "delegate", says: "lets another agent work, which may change every file unless it is told to look" },
-    Choice { name: "wrap", says: "makes other calls that its arguments list" },
-    Choice { name: "hear", says: "has nothing to do with files, and returns what a person or another agent said" },
-    Choice { name: "nothing", says: "has nothing to do with files" },
+    choice("read", "shows a file"),
+    choice("write", "creates or replaces a file"),
+    choice("append", "adds text to a file's end"),
+    choice("edit", "replaces pieces of text"),
+    choice("insert", "inserts lines after a line"),
+    choice("patch", "applies a patch"),
+    choice("editor", "does what its argument `command` says: `view`, `create`, `str_replace`, `insert`"),
+    choice("search", "searches file contents or names"),
+    choice("run", "runs a command line"),
+    choice("rework", "changes files in a way that its arguments do not show"),
+    choice("delete", "removes a file"),
+    choice("move", "renames a file"),
+    choice("anything", "may change its file in any way, or every file if it names none"),
+    choice("unclear", "is not known to change files: what it names is in doubt, all else is presumed"),
+    choice("delegate", "lets another agent work, which may change every file unless it is told to look"),
+    choice("wrap", "makes other calls that its arguments list"),
+    choice("hear", "has nothing to do with files, and returns what a person or another agent said"),
+    choice("nothing", "has nothing to do with files"),
 ];
 
 /// The fields of a `[[model]]`.
 const MODEL_FIELDS: &[Field] = &[
-    Field { name: "name", kind: ValueKind::Name, is_required: true, says: "How the model's name begins." },
-    number(
-        "context",
-        ValueKind::Whole { min: 1_000, max: MAX_TOKENS as i64, unit: "tokens" },
-        "What the model takes, the answer included.",
-    ),
-    number("input", PRICE, "Dollars for a million tokens of input."),
-    number("output", PRICE, "Dollars for a million tokens of output."),
-    number("read", SHARE, "The share of the input price for reading from the cache."),
-    number("write", SHARE, "The share for writing to the cache."),
-    number("write_hour", SHARE, "The share for writing to a cache that holds for an hour."),
-    number(
-        "least",
-        ValueKind::Whole { min: 0, max: MAX_TOKENS as i64, unit: "tokens" },
-        "The shortest prefix that is cached.",
-    ),
-    number("life", ValueKind::Whole { min: 1, max: 31_536_000, unit: "seconds" }, "How long a prefix is held."),
+    needed("name", Name, "How the model's name begins."),
+    field("context", tokens(1_000), "What the model takes, the answer included."),
+    field("input", PRICE, "Dollars for a million tokens of input."),
+    field("output", PRICE, "Dollars for a million tokens of output."),
+    field("read", SHARE, "The share of the input price for reading from the cache."),
+    field("write", SHARE, "The share for writing to the cache."),
+    field("write_hour", SHARE, "The share for writing to a cache that holds for an hour."),
+    field("least", tokens(0), "The shortest prefix that is cached."),
+    field("life", whole(1, 31_536_000, "seconds"), "How long a prefix is held."),
 ];
 
-const PRICE: ValueKind = ValueKind::Number { min: 0.0, max: 1_000_000.0 };
-const SHARE: ValueKind = ValueKind::Number { min: 0.0, max: 100.0 };
+const PRICE: ValueKind = number(0.0, 1_000_000.0);
+const SHARE: ValueKind = number(0.0, 100.0);
 
-const fn number(name: &'static str, kind: ValueKind, says: &'static str) -> Field {
-    Field { name, kind, is_required: false, says }
-}
+const MODEL_FORMATS: &[Choice] = &[
+    choice("messages", "messages of Anthropic"),
+    choice("chat", "chat completions, as OpenAI, Ollama, llama.cpp, vLLM and OpenRouter offer them"),
+    choice("responses", "responses of OpenAI"),
+    choice("gemini", "generateContent of Google"),
+];
+
+const OVERFLOWS: &[Choice] = &[
+    choice("truncate", "the oldest large items are shortened, then the oldest are dropped"),
+    choice("summarize", "a summary replaces the oldest items"),
+    choice("sliding_window", "only the newest items are shown"),
+];
+
+const COUNTERS: &[Choice] = &[
+    choice("o200k", "exactly, in the vocabulary of newer models of OpenAI"),
+    choice("estimate", "bytes divided by four"),
+];
+
+const PROVIDERS: &[Choice] = &[
+    choice("anthropic", "cached input costs a tenth, writing to the cache a quarter more than plain input"),
+    choice("openai", "cached input costs a tenth, writing to the cache nothing extra"),
+    choice("none", "no cache"),
+];
+
+const FOLDS: &[Choice] = &[
+    choice("forced", "only when the window is full"),
+    choice("free", "also when the provider's cache has expired, so that it costs nothing"),
+    choice("pays", "also when the expected saving has paid for it"),
+];
+
+const EDITORS: &[Choice] = &[
+    choice("theirs", "the provider; the gateway folds nothing new meanwhile"),
+    choice("ours", "the gateway; what asks the provider is taken out of requests"),
+];
 
 /// How tokens are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

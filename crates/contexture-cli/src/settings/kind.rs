@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
+use super::nearest::did_you_mean;
+
 /// Takes the place of a secret.
 const NOT_SHOWN: &str = "(not shown)";
 
@@ -115,51 +117,53 @@ impl ValueKind {
         if let ValueKind::Choice(choices) = self { choices } else { &[] }
     }
 
+    /// Which word was probably meant by one that cannot be chosen.
+    pub(super) fn near_choice(&self, found: &str) -> Option<String> {
+        did_you_mean(found.trim_matches(['`', '"', '\'']), self.choices().iter().map(|choice| choice.name))
+    }
+
     /// The value that a variable or a flag holds, if it is one of this kind.
     pub(super) fn read_text(&self, text: &str) -> Option<Value> {
-        match self {
-            ValueKind::Text => Some(json!(text)),
-            ValueKind::Name | ValueKind::Secret => (!text.trim().is_empty()).then(|| json!(text)),
-            ValueKind::Switch => text.parse::<bool>().ok().map(|switch| json!(switch)),
-            ValueKind::Whole { min, max, .. } => {
-                let number = text.replace('_', "").parse().ok()?;
-                (*min..=*max).contains(&number).then(|| json!(number))
-            }
-            ValueKind::Number { .. } => self.number(text.replace('_', "").parse().ok()?),
-            ValueKind::Choice(choices) => {
-                choices.iter().find(|choice| choice.name == text).map(|choice| json!(choice.name))
-            }
-            ValueKind::Texts | ValueKind::Variables | ValueKind::Entries(_) => None,
-        }
+        let number = || text.replace('_', "");
+        let value = match self {
+            ValueKind::Text | ValueKind::Name | ValueKind::Secret | ValueKind::Choice(_) => json!(text),
+            ValueKind::Switch => json!(text.parse::<bool>().ok()?),
+            ValueKind::Whole { .. } => json!(number().parse::<i64>().ok()?),
+            ValueKind::Number { .. } => json!(number().parse::<f64>().ok()?),
+            ValueKind::Texts | ValueKind::Variables | ValueKind::Entries(_) => return None,
+        };
+        self.accepts(&value).then_some(value)
     }
 
     /// The value that a file holds, if it is one of this kind. Lists of tables are read entry by entry instead.
     pub(super) fn read_toml(&self, value: &DeValue<'_>) -> Option<Value> {
-        match (self, value) {
-            (ValueKind::Text | ValueKind::Name | ValueKind::Secret | ValueKind::Choice(_), DeValue::String(text)) => {
-                self.read_text(text)
+        let value = match value {
+            DeValue::String(text) => json!(text),
+            DeValue::Boolean(switch) => json!(switch),
+            DeValue::Integer(integer) => {
+                let whole = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
+                if matches!(self, ValueKind::Number { .. }) { json!(whole as f64) } else { json!(whole) }
             }
-            (ValueKind::Switch, DeValue::Boolean(switch)) => Some(json!(switch)),
-            (ValueKind::Whole { min, max, .. }, DeValue::Integer(integer)) => {
-                let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
-                (*min..=*max).contains(&number).then(|| json!(number))
+            DeValue::Float(float) if matches!(self, ValueKind::Number { .. }) => return self.read_text(float.as_str()),
+            DeValue::Array(array) => {
+                json!(array.iter().map(|value| value.get_ref().as_str()).collect::<Option<Vec<_>>>()?)
             }
-            (ValueKind::Number { .. }, DeValue::Float(float)) => self.read_text(float.as_str()),
-            (ValueKind::Number { .. }, DeValue::Integer(integer)) => {
-                self.number(i64::from_str_radix(integer.as_str(), integer.radix()).ok()? as f64)
-            }
-            (ValueKind::Texts | ValueKind::Variables, DeValue::Array(array)) => {
-                let texts: Option<Vec<&str>> = array.iter().map(|value| value.get_ref().as_str()).collect();
-                texts.map(|texts| json!(texts))
-            }
-            _ => None,
-        }
+            _ => return None,
+        };
+        self.accepts(&value).then_some(value)
     }
 
-    /// A number that is accepted.
-    fn number(&self, number: f64) -> Option<Value> {
-        let ValueKind::Number { min, max } = self else { return None };
-        (*min..=*max).contains(&number).then(|| json!(number))
+    /// Whether a value is one of this kind.
+    fn accepts(&self, value: &Value) -> bool {
+        match (self, value) {
+            (ValueKind::Text, Value::String(_)) | (ValueKind::Switch, Value::Bool(_)) => true,
+            (ValueKind::Name | ValueKind::Secret, Value::String(text)) => !text.trim().is_empty(),
+            (ValueKind::Choice(choices), Value::String(text)) => choices.iter().any(|choice| choice.name == text),
+            (ValueKind::Whole { min, max, .. }, value) => value.as_i64().is_some_and(|n| (*min..=*max).contains(&n)),
+            (ValueKind::Number { min, max }, value) => value.as_f64().is_some_and(|n| (*min..=*max).contains(&n)),
+            (ValueKind::Texts | ValueKind::Variables, Value::Array(_)) => true,
+            _ => false,
+        }
     }
 }
 

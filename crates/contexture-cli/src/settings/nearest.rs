@@ -9,6 +9,11 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     measured.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, other)| other)
 }
 
+/// The same as a hint.
+pub(super) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|meant| format!("did you mean `{meant}`?"))
+}
+
 /// The edits that turn one word into the other: a character added, removed or changed, or two neighbours swapped.
 ///
 /// Case does not count.

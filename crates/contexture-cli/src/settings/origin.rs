@@ -1,8 +1,28 @@
-//! Where a value came from.
+//! A value and where it came from.
 
 use std::fmt;
 
 use serde_json::{Value, json};
+
+use super::row::SettingRow;
+
+/// A value and where it came from. Its `Debug` does not show the value, which may be a key.
+#[derive(Clone, PartialEq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: SettingOrigin,
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// What one source says about a key. For a list of tables there is one for each entry.
+pub(super) type SettingOfSource = (&'static SettingRow, Setting);
 
 /// Where a value came from. `Display` gives it in a few words: `project file, line 2`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::keys;
 use super::kind::{Field, ValueKind};
 use super::resolved::default_in_words;
-use super::row::{Fallback, SetBy, SettingRow};
+use super::row::SettingRow;
 
 /// What the page says before it lists the keys.
 const INTRODUCTION: &str = r#"# Configuration
@@ -40,18 +40,11 @@ pub fn page() -> String {
     page_of(keys::ALL)
 }
 
-pub(super) fn page_of(rows: &[&SettingRow]) -> String {
+pub(super) fn page_of(rows: &[SettingRow]) -> String {
     let mut page = INTRODUCTION.to_owned();
-    let are_all_free = rows.iter().all(|row| row.set_by == SetBy::Anyone);
-    if are_all_free {
-        page.push_str("There is no such key yet.\n");
-    }
     page.push_str("\n## Keys\n\n| key | what it is for | default |\n| --- | --- | --- |\n");
     for row in rows {
-        let default = match row.default {
-            Fallback::Nothing(_) => "not set".to_owned(),
-            _ => default_in_code(row),
-        };
+        let default = default_in_code(row);
         page.push_str(&format!("| [`{}`](#{}) | {} | {default} |\n", row.name, anchor(row.name), row.says));
     }
     for row in rows {
@@ -64,15 +57,12 @@ fn section(row: &SettingRow) -> String {
     let mut text = format!("\n## `{}`\n\n{}\n\n| | |\n| --- | --- |\n", row.name, row.says);
     let mut line = |name: &str, value: String| text.push_str(&format!("| {name} | {value} |\n"));
     line("type", row.kind.wanted());
-    let default = match row.default {
-        Fallback::Nothing(meaning) => format!("not set: {meaning}"),
-        _ => default_in_code(row),
-    };
-    line("default", default);
+    let meaning = row.unset.map(|meaning| format!(": {meaning}")).unwrap_or_default();
+    line("default", default_in_code(row) + &meaning);
     line("variable", row.variable().map_or("none".to_owned(), |name| format!("`{name}`")));
     line("flag", row.flag().map_or("none".to_owned(), |name| format!("`{name}`")));
     line("used by", row.used_by.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", "));
-    if row.set_by == SetBy::UserOnly {
+    if row.is_user_only {
         line("set by", "your own file, the variable or the flag; not a project's file".to_owned());
     }
     for choice in row.kind.choices() {
@@ -102,18 +92,16 @@ fn fields_table(fields: &[Field]) -> String {
 
 /// The lines that one would write in a file.
 fn example(row: &SettingRow) -> String {
-    match (row.kind, row.place()) {
+    match (row.kind, row.line()) {
         (ValueKind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
-        (_, (None, key)) => format!("{key} = {}", row.example),
-        (_, (Some(table), key)) => format!("[{table}]\n{key} = {}", row.example),
+        (_, (None, line)) => line,
+        (_, (Some(table), line)) => format!("[{table}]\n{line}"),
     }
 }
 
 fn default_in_code(row: &SettingRow) -> String {
-    match row.default {
-        Fallback::Value(_) => format!("`{}`", default_in_words(row)),
-        _ => default_in_words(row),
-    }
+    let words = default_in_words(row);
+    if row.unset.is_some() { words } else { format!("`{words}`") }
 }
 
 /// The anchor that a heading with only this name in code has.

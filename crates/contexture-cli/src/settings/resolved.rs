@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error::{ConfigError, printable};
 use super::file::{self, ConfigFile};
-use super::keys;
+use super::keys::{self, Settings};
 use super::kind::ValueKind;
-use super::origin::{ConfigOwner, SettingOrigin};
-use super::row::{Command, Fallback, SettingKey, SettingRow};
-use super::setting::{Setting, SettingOfSource};
+use super::origin::{ConfigOwner, Setting, SettingOfSource, SettingOrigin};
+use super::row::{Command, SettingRow};
 use super::variables;
 
 /// Everything that can set a key, as it was read by the program. Its `Debug` shows no values.
@@ -49,6 +48,11 @@ impl Flag {
     pub fn new(row: &'static SettingRow, value: Value) -> Self {
         Self { row, value }
     }
+
+    fn given(&self) -> SettingOfSource {
+        let origin = SettingOrigin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
+        (self.row, Setting { value: self.value.clone(), origin })
+    }
 }
 
 /// Finds the value of every key: flags win over variables, then the project's file, the user's file, and defaults.
@@ -64,10 +68,7 @@ pub fn resolve(sources: &SettingSources) -> Result<Resolved, ConfigError> {
 }
 
 /// Does the same for another table of keys.
-pub(super) fn resolve_with(
-    rows: &'static [&'static SettingRow],
-    sources: &SettingSources,
-) -> Result<Resolved, ConfigError> {
+pub(super) fn resolve_with(rows: &'static [SettingRow], sources: &SettingSources) -> Result<Resolved, ConfigError> {
     let read = |file: &Option<ConfigFile>, owner| match file {
         Some(file) => file::read(rows, file, owner),
         None => Ok(Vec::new()),
@@ -78,37 +79,23 @@ pub(super) fn resolve_with(
         variables::read(rows, &sources.variables)?,
         sources.flags.iter().map(Flag::given).collect(),
     ];
-    let mut settings = BTreeMap::new();
-    for source in weakest_first {
-        put(&mut settings, source);
-    }
-    Ok(Resolved { rows, settings, unknown_variables: variables::unknown(rows, &sources.variables) })
-}
-
-/// Adds what a stronger source says: it replaces the value of the same key, or the entry of the same name.
-fn put(settings: &mut BTreeMap<&'static str, Vec<Setting>>, source: Vec<SettingOfSource>) {
-    for SettingOfSource { row, setting } in source {
+    let mut settings: BTreeMap<&'static str, Vec<Setting>> = BTreeMap::new();
+    // A stronger source replaces the value of the same key, or the entry of the same name.
+    for (row, setting) in weakest_first.into_iter().flatten() {
         let existing = settings.entry(row.name).or_default();
-        if matches!(row.kind, ValueKind::Entries(_)) {
-            existing.retain(|other| other.value["name"] != setting.value["name"]);
-        } else {
-            existing.clear();
+        match row.kind {
+            ValueKind::Entries(_) => existing.retain(|other| other.value["name"] != setting.value["name"]),
+            _ => existing.clear(),
         }
         existing.push(setting);
     }
-}
-
-impl Flag {
-    fn given(&self) -> SettingOfSource {
-        let origin = SettingOrigin::Flag(self.row.flag().unwrap_or_else(|| self.row.name.to_owned()));
-        SettingOfSource { row: self.row, setting: Setting { value: self.value.clone(), origin } }
-    }
+    Ok(Resolved { rows, settings, unknown_variables: variables::unknown(rows, &sources.variables) })
 }
 
 /// The values of all keys, with where they came from.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    rows: &'static [&'static SettingRow],
+    rows: &'static [SettingRow],
     settings: BTreeMap<&'static str, Vec<Setting>>,
     unknown_variables: Vec<(String, Option<String>)>,
 }
@@ -116,7 +103,10 @@ pub struct Resolved {
 impl Resolved {
     /// The configuration as a command sees it.
     pub fn for_command(self, command: Command) -> Config {
-        Config { resolved: self, command }
+        let set = self.rows.iter().filter(|row| !self.settings(row).is_empty());
+        let values: Map<String, Value> = set.map(|row| (row.name.to_owned(), self.value(row))).collect();
+        let settings = Settings::deserialize(Value::Object(values)).expect("values are checked when they are read");
+        Config { resolved: self, settings, command }
     }
 
     /// What was set for a key: nothing, one value, or one for each entry of a list of tables.
@@ -142,20 +132,15 @@ impl Resolved {
     /// Every key with its value as one line of text and where it came from, for people. A list of tables has a line
     /// for each entry.
     pub fn lines(&self) -> Vec<[String; 3]> {
-        let mut lines = Vec::new();
-        for row in self.rows {
-            let name = row.name.to_owned();
-            let settings = self.settings(row);
-            if settings.is_empty() {
-                lines.push([name, default_in_words(row), SettingOrigin::Default.to_string()]);
-                continue;
+        let lines = |row: &SettingRow| {
+            let line = |value, origin: &SettingOrigin| [row.name.to_owned(), value, origin.to_string()];
+            let set = |setting: &Setting| line(in_words(&row.kind.shown(&setting.value)), &setting.origin);
+            match self.settings(row) {
+                [] => vec![line(default_in_words(row), &SettingOrigin::Default)],
+                settings => settings.iter().map(set).collect(),
             }
-            let line = |Setting { value, origin }: &Setting| {
-                [name.clone(), in_words(&row.kind.shown(value)), origin.to_string()]
-            };
-            lines.extend(settings.iter().map(line));
-        }
-        lines
+        };
+        self.rows.iter().flat_map(lines).collect()
     }
 
     /// Every key as an object with `key`, `value` and `from`; a list of tables has `from` as a list, in the order of its
@@ -165,63 +150,56 @@ impl Resolved {
     }
 
     fn key_to_json(&self, row: &SettingRow) -> Value {
-        let settings = self.settings(row);
-        let mut object = Map::new();
-        object.insert("key".to_owned(), json!(row.name));
-        let shown = match (self.value(row), row.kind) {
+        let mut origins = self.settings(row).iter().map(|setting| setting.origin.to_json());
+        let (value, from) = match (self.value(row), row.kind) {
             (Value::Array(entries), ValueKind::Entries(_)) => {
-                entries.iter().map(|entry| row.kind.shown(entry)).collect()
+                (entries.iter().map(|entry| row.kind.shown(entry)).collect(), origins.collect())
             }
-            (value, kind) => kind.shown(&value),
+            (value, kind) => (kind.shown(&value), origins.next().unwrap_or_else(|| SettingOrigin::Default.to_json())),
         };
-        object.insert("value".to_owned(), shown);
-        let mut origins = settings.iter().map(|setting| setting.origin.to_json());
-        let from = if matches!(row.kind, ValueKind::Entries(_)) {
-            origins.collect()
-        } else {
-            origins.next().unwrap_or_else(|| SettingOrigin::Default.to_json())
-        };
-        object.insert("from".to_owned(), from);
-        Value::Object(object)
+        json!({ "key": row.name, "value": value, "from": from })
     }
 
-    fn value(&self, row: &SettingRow) -> Value {
+    /// The value of a key; null if it has none.
+    pub(super) fn value(&self, row: &SettingRow) -> Value {
         match (self.settings(row), row.kind) {
             (settings @ [_, ..], ValueKind::Entries(_)) => {
                 settings.iter().map(|setting| setting.value.clone()).collect()
             }
             ([setting, ..], _) => setting.value.clone(),
-            ([], _) => row.default_value(),
+            ([], _) => (row.default)(),
         }
     }
 }
 
-/// The configuration as one command sees it.
-#[derive(Clone, Debug)]
+/// The configuration as one command sees it, with a method for each key.
+#[derive(Clone)]
 pub struct Config {
     resolved: Resolved,
+    settings: Settings,
     command: Command,
 }
 
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("resolved", &self.resolved)
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Config {
-    /// The value of a key.
-    ///
-    /// # Panics
-    /// The row of the key does not list the command that asks. So what `docs/configuration.md` says about which
-    /// commands use a key is true.
-    pub fn get<T: DeserializeOwned>(&self, key: &'static SettingKey<T>) -> T {
-        let SettingRow { name, used_by, .. } = key.row;
-        assert!(used_by.contains(&self.command), "the row of `{name}` does not list `{}`", self.command);
-        let value = self.resolved.value(&key.row);
-        T::deserialize(value).expect("values are checked when they are read, and defaults by a test")
+    /// The settings, for a command that asks for this key.
+    pub(super) fn asked(&self, name: &str) -> &Settings {
+        let is_listed = keys::row(name).used_by.contains(&self.command);
+        assert!(is_listed, "the row of `{name}` does not list `{}`", self.command);
+        &self.settings
     }
 
-    /// The value of a key, if any source set it.
-    ///
-    /// # Panics
-    /// As for [`get`](Self::get).
-    pub fn given<T: DeserializeOwned>(&self, key: &'static SettingKey<T>) -> Option<T> {
-        (!self.resolved.settings(&key.row).is_empty()).then(|| self.get(key))
+    /// Whether any source set a key.
+    pub fn is_set(&self, name: &str) -> bool {
+        !self.resolved.settings(keys::row(name)).is_empty()
     }
 }
 
@@ -244,8 +222,5 @@ fn in_words(value: &Value) -> String {
 
 /// The value of a key that nobody set, in words.
 pub(super) fn default_in_words(row: &SettingRow) -> String {
-    match row.default {
-        Fallback::Nothing(_) => "not set".to_owned(),
-        Fallback::Value(value) => in_words(&value()),
-    }
+    if row.unset.is_some() { "not set".to_owned() } else { in_words(&(row.default)()) }
 }

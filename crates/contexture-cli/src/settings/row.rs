@@ -1,24 +1,13 @@
 //! A row of the table of keys: everything that is known about one key.
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::kind::ValueKind;
-use super::nearest::nearest;
 
 /// What the names of all variables begin with.
 pub const VARIABLE_PREFIX: &str = "CONTEXTURE_";
-
-/// A key and the type of its value.
-#[derive(Debug)]
-pub struct SettingKey<T> {
-    /// What is known about the key.
-    pub row: SettingRow,
-    value: PhantomData<fn() -> T>,
-}
 
 /// What is known about a key. Everything that reads, checks, shows or explains the key is derived from this.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +18,12 @@ pub struct SettingRow {
     pub says: &'static str,
     /// What kind of value it has.
     pub kind: ValueKind,
-    /// The value when nobody sets it.
-    pub default: Fallback,
-    /// Who may set it.
-    pub set_by: SetBy,
+    /// The value when nobody sets it, the same for every command; null if there is none.
+    pub default: fn() -> Value,
+    /// What happens without a value, to be read after "not set:", if there is no default.
+    pub unset: Option<&'static str>,
+    /// Whether the project's file may not set it, which may come from somebody else.
+    pub is_user_only: bool,
     /// Whether the commands that use it have a flag of its name.
     pub has_flag: bool,
     /// The commands that use it.
@@ -45,67 +36,37 @@ pub struct SettingRow {
     pub fits: fn(&Value) -> bool,
 }
 
-/// The value of a key that nobody set.
-#[derive(Clone, Copy, Debug)]
-pub enum Fallback {
-    /// There is none; says what happens then, to be read after "by default".
-    Nothing(&'static str),
-    /// A value, the same for every command.
-    Value(fn() -> Value),
-}
-
-/// Who may set a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetBy {
-    /// Every source.
-    Anyone,
-    /// Every source but the project's file, which may come from somebody else.
-    UserOnly,
-}
-
-/// A command that uses configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Command {
-    /// `contexture window`.
-    Window,
-    /// `contexture replay`.
-    Replay,
-    /// `contexture compare`.
-    Compare,
-    /// `contexture run`.
-    Run,
-    /// `contexture serve`.
-    Serve,
-    /// `contexture chat`.
-    Chat,
-    /// `contexture memory`.
-    Memory,
-    /// `contexture mcp`.
-    Mcp,
-}
-
-impl<T: DeserializeOwned> SettingKey<T> {
-    /// The key of a row, whose values have the type `T`.
-    pub const fn new(row: SettingRow) -> Self {
-        Self { row: SettingRow { fits: fits::<T>, ..row }, value: PhantomData }
-    }
-}
-
 impl SettingRow {
     /// A row with nothing in it, to be filled with `..SettingRow::EMPTY`.
     pub const EMPTY: SettingRow = SettingRow {
         name: "",
         says: "",
         kind: ValueKind::Text,
-        default: Fallback::Nothing(""),
-        set_by: SetBy::Anyone,
+        default: || Value::Null,
+        unset: None,
+        is_user_only: false,
         has_flag: false,
         used_by: &[],
         example: "",
         check: |_| Ok(()),
         fits: |_| true,
     };
+
+    pub(super) const fn unset(self, meaning: &'static str) -> Self {
+        Self { unset: Some(meaning), ..self }
+    }
+
+    pub(super) const fn user_only(self) -> Self {
+        Self { is_user_only: true, ..self }
+    }
+
+    pub(super) const fn checked(self, check: fn(&Value) -> Result<(), String>) -> Self {
+        Self { check, ..self }
+    }
+
+    pub(super) const fn with_flag(self) -> Self {
+        Self { has_flag: true, ..self }
+    }
 
     /// The variable that sets the key. Lists have none.
     pub fn variable(&self) -> Option<String> {
@@ -120,18 +81,13 @@ impl SettingRow {
 
     /// The table that the key is in, if it is in one, and its name there.
     pub fn place(&self) -> (Option<&'static str>, &'static str) {
-        match self.name.rsplit_once('.') {
-            Some((table, key)) => (Some(table), key),
-            None => (None, self.name),
-        }
+        self.name.rsplit_once('.').map_or((None, self.name), |(table, key)| (Some(table), key))
     }
 
-    /// The value when nobody sets the key; null if there is none.
-    pub fn default_value(&self) -> Value {
-        match self.default {
-            Fallback::Nothing(_) => Value::Null,
-            Fallback::Value(value) => value(),
-        }
+    /// The line that sets the key, with the table that it is below.
+    pub(super) fn line(&self) -> (Option<&'static str>, String) {
+        let (table, key) = self.place();
+        (table, format!("{key} = {}", self.example))
     }
 
     /// Reads the text of a flag.
@@ -139,66 +95,56 @@ impl SettingRow {
     /// # Errors
     /// Says what the value must be.
     pub fn read_flag(&self, text: &str) -> Result<Value, String> {
-        let value = self.kind.read_text(text).ok_or_else(|| format!("it must be {}", self.kind.wanted()))?;
-        self.accept(value)
+        self.accept(self.kind.read_text(text).ok_or_else(|| format!("it must be {}", self.kind.wanted()))?)
     }
 
-    /// Checks a value of the right kind.
+    /// Checks a value of the right kind; of a list of tables, an entry.
     pub(super) fn accept(&self, value: Value) -> Result<Value, String> {
         (self.check)(&value)?;
-        let has_type = if matches!(self.kind, ValueKind::Entries(_)) {
-            (self.fits)(&Value::Array(vec![value.clone()]))
-        } else {
-            (self.fits)(&value)
+        let has_type = match self.kind {
+            ValueKind::Entries(_) => (self.fits)(&Value::Array(vec![value.clone()])),
+            _ => (self.fits)(&value),
         };
         if has_type { Ok(value) } else { Err(format!("must be {}", self.kind.wanted())) }
     }
-
-    /// A hint for someone who wrote a value that is refused.
-    pub(super) fn hint(&self, found: &str) -> String {
-        let choices = self.kind.choices().iter().map(|choice| choice.name);
-        match (nearest(found.trim_matches(['"', '\'']), choices), self.place()) {
-            (Some(choice), _) => format!("did you mean `{choice}`?"),
-            (None, (None, key)) => format!("write it as `{key} = {}`", self.example),
-            (None, (Some(table), key)) => format!("write it as `{key} = {}` below `[{table}]`", self.example),
-        }
-    }
 }
 
-impl Command {
-    /// All commands that use configuration.
-    pub const ALL: [Command; 8] = [
-        Command::Window,
-        Command::Replay,
-        Command::Compare,
-        Command::Run,
-        Command::Serve,
-        Command::Chat,
-        Command::Memory,
-        Command::Mcp,
-    ];
-
-    /// The command's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Command::Window => "window",
-            Command::Replay => "replay",
-            Command::Compare => "compare",
-            Command::Run => "run",
-            Command::Serve => "serve",
-            Command::Chat => "chat",
-            Command::Memory => "memory",
-            Command::Mcp => "mcp",
+macro_rules! commands {
+    ($($variant:ident $name:literal,)*) => {
+        /// A command that uses configuration.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Command {
+            $(#[doc = concat!("`contexture ", $name, "`.")] $variant,)*
         }
-    }
+
+        impl Command {
+            /// All commands that use configuration.
+            pub const ALL: [Command; [$($name),*].len()] = [$(Command::$variant),*];
+
+            /// The command's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Command::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Window "window",
+    Replay "replay",
+    Compare "compare",
+    Run "run",
+    Serve "serve",
+    Chat "chat",
+    Memory "memory",
+    Mcp "mcp",
 }
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-fn fits<T: DeserializeOwned>(value: &Value) -> bool {
-    T::deserialize(value).is_ok()
 }

@@ -10,32 +10,36 @@ use super::*;
 use contexture_gateway::models::ModelEntry;
 
 /// A table with kinds and rules that the real one does not have yet.
-static PIN_ROLES: SettingKey<Vec<String>> = SettingKey::new(SettingRow {
-    name: "pin.roles",
-    kind: ValueKind::Texts,
-    default: Fallback::Value(|| json!([])),
-    used_by: &[Command::Replay],
-    example: r#"["user"]"#,
-    ..SettingRow::EMPTY
-});
-static PIN_TOOLS: SettingKey<Vec<String>> = SettingKey::new(SettingRow {
-    name: "pin.tools",
-    kind: ValueKind::Texts,
-    default: Fallback::Value(|| json!(["Read"])),
-    used_by: &[Command::Replay],
-    example: r#"["Read"]"#,
-    ..SettingRow::EMPTY
-});
-static UPSTREAM: SettingKey<Option<String>> = SettingKey::new(SettingRow {
-    name: "gateway.upstream",
-    kind: ValueKind::Name,
-    set_by: SetBy::UserOnly,
-    has_flag: true,
-    used_by: &[Command::Replay],
-    example: r#""https://example.com""#,
-    ..SettingRow::EMPTY
-});
-static OTHERS: &[&SettingRow] = &[&PIN_ROLES.row, &PIN_TOOLS.row, &UPSTREAM.row];
+static OTHERS: &[SettingRow] = &[
+    SettingRow {
+        name: "pin.roles",
+        kind: ValueKind::Texts,
+        default: || json!([]),
+        used_by: &[Command::Replay],
+        example: r#"["user"]"#,
+        ..SettingRow::EMPTY
+    },
+    SettingRow {
+        name: "pin.tools",
+        kind: ValueKind::Texts,
+        default: || json!(["Read"]),
+        used_by: &[Command::Replay],
+        example: r#"["Read"]"#,
+        ..SettingRow::EMPTY
+    },
+    SettingRow {
+        name: "gateway.upstream",
+        kind: ValueKind::Name,
+        is_user_only: true,
+        has_flag: true,
+        used_by: &[Command::Replay],
+        example: r#""https://example.com""#,
+        ..SettingRow::EMPTY
+    },
+];
+static PIN_ROLES: &SettingRow = &OTHERS[0];
+static PIN_TOOLS: &SettingRow = &OTHERS[1];
+static UPSTREAM: &SettingRow = &OTHERS[2];
 
 fn file(text: &str) -> Option<ConfigFile> {
     Some(ConfigFile::new("contexture.toml", text))
@@ -47,7 +51,7 @@ fn user(text: &str) -> Option<ConfigFile> {
 
 /// Resolves a project's file and returns the sentence and the hint of what is wrong with it.
 #[track_caller]
-fn refused(rows: &'static [&'static SettingRow], text: &str) -> (String, String) {
+fn refused(rows: &'static [SettingRow], text: &str) -> (String, String) {
     let sources = SettingSources { project: file(text), ..SettingSources::default() };
     let error = resolve_with(rows, &sources).expect_err(text);
     (error.to_string(), error.hint().to_owned())
@@ -217,7 +221,7 @@ fn variables_of_no_key_are_told_and_empty_ones_are_not_set() {
     let variables = pairs.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
     let resolved = resolve(&SettingSources { variables, ..SettingSources::default() }).unwrap();
     assert_eq!(resolved.unknown_variables(), [("CONTEXTURE_BUGET".to_owned(), Some("CONTEXTURE_BUDGET".to_owned()))]);
-    assert_eq!(resolved.settings(&keys::BUDGET.row), []);
+    assert_eq!(resolved.settings(keys::row("budget")), []);
 }
 
 #[test]
@@ -235,14 +239,13 @@ fn a_project_cannot_set_what_is_the_user_s() {
     );
     let own = "[gateway]\nupstream = \"https://example.com\"\n";
     let variables = vec![("CONTEXTURE_GATEWAY_UPSTREAM".to_owned(), "https://example.org".to_owned())];
-    let flags = vec![Flag::new(&UPSTREAM.row, json!("https://example.net"))];
+    let flags = vec![Flag::new(UPSTREAM, json!("https://example.net"))];
     for (sources, expected) in [
         (SettingSources { user: user(own), ..SettingSources::default() }, "https://example.com"),
         (SettingSources { variables, ..SettingSources::default() }, "https://example.org"),
         (SettingSources { flags, ..SettingSources::default() }, "https://example.net"),
     ] {
-        let config = resolve_with(OTHERS, &sources).unwrap().for_command(Command::Replay);
-        assert_eq!(config.get(&UPSTREAM).as_deref(), Some(expected));
+        assert_eq!(resolve_with(OTHERS, &sources).unwrap().value(UPSTREAM), json!(expected));
     }
     assert!(page_of(OTHERS).contains("| set by | your own file, the variable or the flag; not a project's file |"));
 }
@@ -275,9 +278,9 @@ fn the_gateway_s_keys_are_checked_and_its_addresses_are_the_user_s() {
     let text = "[gateway]\nholdout = 1\n[[model]]\nname = \"m\"\nread = 0.25\nlife = 60\n";
     let config =
         resolve(&SettingSources { user: user(text), ..SettingSources::default() }).unwrap().for_command(Command::Run);
-    assert_eq!(config.get(&keys::GATEWAY_HOLDOUT), 1.0);
+    assert_eq!(config.gateway_holdout(), 1.0);
     let expected = ModelEntry { name: "m".to_owned(), read: Some(0.25), life: Some(60), ..Default::default() };
-    assert_eq!(config.get(&keys::MODELS), [expected]);
+    assert_eq!(config.model(), [expected]);
 }
 
 #[test]
@@ -289,15 +292,11 @@ fn lists_of_texts_in_a_table_replace_each_other_key_by_key() {
     };
     let resolved = resolve_with(OTHERS, &sources).unwrap();
     let line = |owner, name: &str, line| SettingOrigin::File { owner, name: name.to_owned(), line };
-    assert_eq!(resolved.settings(&PIN_ROLES.row)[0].origin, line(ConfigOwner::Project, "contexture.toml", 2));
-    assert_eq!(resolved.settings(&PIN_TOOLS.row)[0].origin, line(ConfigOwner::User, "config.toml", 3));
-    let config = resolved.for_command(Command::Replay);
-    assert_eq!(
-        (config.get(&PIN_ROLES), config.get(&PIN_TOOLS)),
-        (vec!["assistant".to_owned()], vec!["Bash".to_owned()])
-    );
-    let config = resolve_with(OTHERS, &SettingSources::default()).unwrap().for_command(Command::Replay);
-    assert_eq!((config.get(&PIN_ROLES), config.get(&PIN_TOOLS)), (vec![], vec!["Read".to_owned()]));
+    assert_eq!(resolved.settings(PIN_ROLES)[0].origin, line(ConfigOwner::Project, "contexture.toml", 2));
+    assert_eq!(resolved.settings(PIN_TOOLS)[0].origin, line(ConfigOwner::User, "config.toml", 3));
+    assert_eq!((resolved.value(PIN_ROLES), resolved.value(PIN_TOOLS)), (json!(["assistant"]), json!(["Bash"])));
+    let resolved = resolve_with(OTHERS, &SettingSources::default()).unwrap();
+    assert_eq!((resolved.value(PIN_ROLES), resolved.value(PIN_TOOLS)), (json!([]), json!(["Read"])));
     let (sentence, _) = refused(OTHERS, "[pin]\nroles = [1]\n");
     assert_eq!(
         sentence,
@@ -315,7 +314,7 @@ fn entries_of_different_names_are_all_kept() {
     };
     let resolved = resolve(&sources).unwrap();
     let found: Vec<String> = resolved
-        .settings(&keys::TOOLS.row)
+        .settings(keys::row("tool"))
         .iter()
         .map(|Setting { value, origin }| format!("{} {} {origin}", value["name"], value["does"]))
         .collect();
@@ -340,7 +339,7 @@ fn two_values(row: &SettingRow) -> [String; 2] {
         ValueKind::Whole { min, .. } => [min.max(7), min.max(7) + 1].map(|number| number.to_string()),
         ValueKind::Number { min, max } => [min, max].map(|number| format!("{number:?}")),
         ValueKind::Choice(choices) => [0, 1].map(|index| format!("\"{}\"", choices[index].name)),
-        ValueKind::Texts if row.name == keys::PIN_ROLES.row.name => {
+        ValueKind::Texts if row.name == keys::row("pin.roles").name => {
             ["[\"user\"]", "[\"assistant\"]"].map(str::to_owned)
         }
         ValueKind::Texts | ValueKind::Variables => ["[\"one\"]", "[\"two\"]"].map(str::to_owned),
@@ -391,7 +390,7 @@ fn for_every_key_and_every_subset_of_sources_the_strongest_wins() {
         let [one, two] = two_values(row);
         let values = [one.clone(), two.clone(), one, two];
         for bits in 0..16_u8 {
-            let is_settable = [true, row.set_by == SetBy::Anyone, row.variable().is_some(), row.has_flag];
+            let is_settable = [true, !row.is_user_only, row.variable().is_some(), row.has_flag];
             let subset = [0, 1, 2, 3].map(|index| bits & (1 << index) != 0 && is_settable[index]);
             let resolved = resolve(&subset_sources(row, subset, &values)).unwrap();
             let winner = (0..4).rev().find(|&index| subset[index]);
@@ -430,7 +429,7 @@ fn every_row_is_complete_and_no_two_share_a_name() {
 #[test]
 fn every_default_and_example_has_the_type_of_its_key() {
     for row in keys::ALL {
-        assert!((row.fits)(&row.default_value()), "the default of `{}`", row.name);
+        assert!((row.fits)(&(row.default)()), "the default of `{}`", row.name);
         let text = match (row.kind, row.place()) {
             (ValueKind::Entries(_), _) => format!("[[{}]]\n{}", row.name, row.example),
             _ => format!("{} = {}", row.name, row.example),
@@ -451,33 +450,33 @@ fn choices_are_those_of_their_types() {
     let none = json!("?");
     let message = |error: serde_json::Error| known_to_serde(&error.to_string());
     let of = |row: &SettingRow| names(row.kind.choices());
-    assert_eq!(of(&keys::COUNTER.row), message(serde_json::from_value::<keys::Counter>(none.clone()).unwrap_err()));
+    assert_eq!(of(keys::row("counter")), message(serde_json::from_value::<keys::Counter>(none.clone()).unwrap_err()));
     assert_eq!(
-        of(&keys::PROVIDER.row),
+        of(keys::row("provider")),
         message(serde_json::from_value::<keys::PriceProvider>(none.clone()).unwrap_err())
     );
     assert_eq!(
-        of(&keys::OVERFLOW.row),
+        of(keys::row("overflow")),
         message(serde_json::from_value::<contexture::window::Overflow>(none.clone()).unwrap_err())
     );
     assert_eq!(
-        of(&keys::GATEWAY_CONTEXT_MANAGEMENT.row),
+        of(keys::row("gateway.context_management")),
         message(serde_json::from_value::<contexture_gateway::WindowEditor>(none.clone()).unwrap_err())
     );
-    let ValueKind::Entries(fields) = keys::TOOLS.row.kind else { panic!("tools are entries") };
+    let ValueKind::Entries(fields) = keys::row("tool").kind else { panic!("tools are entries") };
     let does = fields.iter().find(|field| field.name == "does").unwrap();
     let known = serde_json::from_value::<contexture::files::dialect::Does>(none).unwrap_err();
     assert_eq!(names(does.kind.choices()), message(known));
     let unknown = serde_json::from_value::<contexture::files::dialect::ToolEntry>(json!({"?": 1})).unwrap_err();
     assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
-    let ValueKind::Entries(fields) = keys::MODELS.row.kind else { panic!("models are entries") };
+    let ValueKind::Entries(fields) = keys::row("model").kind else { panic!("models are entries") };
     let unknown = serde_json::from_value::<ModelEntry>(json!({"?": 1})).unwrap_err();
     assert_eq!(fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>(), message(unknown));
 }
 
 #[test]
 fn all_commands_have_the_same_default_budget() {
-    let budget = |command| resolve(&SettingSources::default()).unwrap().for_command(command).get(&keys::BUDGET);
+    let budget = |command| resolve(&SettingSources::default()).unwrap().for_command(command).budget();
     assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [64_000; 3]);
     let lines = resolve(&SettingSources::default()).unwrap().lines();
     assert_eq!(lines[1], ["budget", "64000", "default"]);
@@ -486,7 +485,7 @@ fn all_commands_have_the_same_default_budget() {
 #[test]
 #[should_panic(expected = "the row of `counter` does not list `window`")]
 fn a_command_reads_only_keys_that_list_it() {
-    resolve(&SettingSources::default()).unwrap().for_command(Command::Window).get(&keys::COUNTER);
+    resolve(&SettingSources::default()).unwrap().for_command(Command::Window).counter();
 }
 
 #[test]
@@ -494,7 +493,7 @@ fn numbers_are_read_as_toml_writes_them() {
     for (text, expected) in [("32_000", 32_000), ("0x10", 16), ("+5", 5), ("0b11", 3)] {
         let sources =
             SettingSources { project: file(&format!("\u{feff}budget = {text}\r\n")), ..SettingSources::default() };
-        assert_eq!(resolve(&sources).unwrap().for_command(Command::Window).get(&keys::BUDGET), expected, "{text}");
+        assert_eq!(resolve(&sources).unwrap().for_command(Command::Window).budget(), expected, "{text}");
     }
 }
 
@@ -528,8 +527,8 @@ fn secrets_are_never_shown() {
     assert!(shown.contains("(not shown)") && shown.contains("TOKEN="), "{shown}");
     assert!(!shown.contains(SECRET), "{shown}");
     let config = resolved.for_command(Command::Chat);
-    assert_eq!(config.get(&keys::CHAT_KEY).as_deref(), Some(SECRET));
-    assert_eq!(config.get(&keys::MCP)[0].env, [format!("TOKEN={SECRET}")]);
+    assert_eq!(config.chat_key().as_deref(), Some(SECRET));
+    assert_eq!(config.mcp()[0].env, [format!("TOKEN={SECRET}")]);
 
     let variables = vec![("CONTEXTURE_CHAT_KEY".to_owned(), SECRET.to_owned())];
     let sources = SettingSources { variables, ..SettingSources::default() };

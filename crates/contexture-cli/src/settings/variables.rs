@@ -2,9 +2,8 @@
 
 use super::error::{ConfigError, clip};
 use super::nearest::nearest;
-use super::origin::SettingOrigin;
+use super::origin::{Setting, SettingOfSource, SettingOrigin};
 use super::row::{SettingRow, VARIABLE_PREFIX};
-use super::setting::{Setting, SettingOfSource};
 
 /// The variable that names a file which is used instead of the project's.
 pub const FILE_VARIABLE: &str = "CONTEXTURE_CONFIG";
@@ -15,28 +14,22 @@ pub const GATEWAY_VARIABLE: &str = "CONTEXTURE_GATEWAY";
 /// Reads the variables that belong to keys. An empty variable counts as not set, as shells have no other way to unset
 /// one for a single command.
 pub(super) fn read(
-    rows: &[&'static SettingRow],
+    rows: &'static [SettingRow],
     variables: &[(String, String)],
 ) -> Result<Vec<SettingOfSource>, ConfigError> {
     let mut given = Vec::new();
     for row in rows {
-        let Some(name) = row.variable() else { continue };
-        let Some((_, text)) = variables.iter().find(|(other, text)| *other == name && !text.is_empty()) else {
-            continue;
-        };
+        let is_own = |(name, text): &&(String, String)| row.variable().as_ref() == Some(name) && !text.is_empty();
+        let Some((name, text)) = variables.iter().find(is_own) else { continue };
         let origin = SettingOrigin::Variable(name.clone());
-        let value = match row.kind.read_text(text).map(|value| row.accept(value)) {
-            Some(Ok(value)) => value,
-            refused => {
-                let problem = match refused {
-                    Some(Err(problem)) => format!("`{}` {problem}", row.name),
-                    _ if row.kind.is_secret() => format!("`{}` must be {}", row.name, row.kind.wanted()),
-                    _ => format!("`{}` is `{}`, but must be {}", row.name, clip(text), row.kind.wanted()),
-                };
-                return Err(ConfigError::new(&origin, &problem, hint(row, &name, text)));
-            }
-        };
-        given.push(SettingOfSource { row, setting: Setting { value, origin } });
+        let found = if row.kind.is_secret() { String::new() } else { format!("is `{}`, but ", clip(text)) };
+        let read = row.kind.read_text(text).ok_or_else(|| format!("{found}must be {}", row.kind.wanted()));
+        let value = read.and_then(|value| row.accept(value)).map_err(|problem| {
+            let hint = || format!("write it as `{name}={}`", row.example.trim_matches('"'));
+            let hint = row.kind.near_choice(text).unwrap_or_else(hint);
+            ConfigError::new(&origin, &format!("`{}` {problem}", row.name), hint)
+        })?;
+        given.push((row, Setting { value, origin }));
     }
     Ok(given)
 }
@@ -45,8 +38,8 @@ pub(super) fn read(
 const OTHERS: [&str; 2] = [FILE_VARIABLE, GATEWAY_VARIABLE];
 
 /// The variables that look as if they set a key and do not, each with the variable that was probably meant.
-pub(super) fn unknown(rows: &[&'static SettingRow], variables: &[(String, String)]) -> Vec<(String, Option<String>)> {
-    let known: Vec<String> = rows.iter().filter_map(|row| row.variable()).chain(OTHERS.map(str::to_owned)).collect();
+pub(super) fn unknown(rows: &[SettingRow], variables: &[(String, String)]) -> Vec<(String, Option<String>)> {
+    let known: Vec<String> = rows.iter().filter_map(SettingRow::variable).chain(OTHERS.map(str::to_owned)).collect();
     let names = variables.iter().map(|(name, _)| name);
     let names = names.filter(|name| name.starts_with(VARIABLE_PREFIX) && !known.contains(name));
     // Only what follows the prefix is compared, so that its length does not make everything look near.
@@ -57,11 +50,4 @@ pub(super) fn unknown(rows: &[&'static SettingRow], variables: &[(String, String
     let mut unknown: Vec<(String, Option<String>)> = names.map(told).collect();
     unknown.sort();
     unknown
-}
-
-fn hint(row: &SettingRow, name: &str, text: &str) -> String {
-    match nearest(text, row.kind.choices().iter().map(|choice| choice.name)) {
-        Some(choice) => format!("did you mean `{choice}`?"),
-        None => format!("write it as `{name}={}`", row.example.trim_matches('"')),
-    }
 }
