@@ -1,5 +1,7 @@
 //! Calls that a model makes at once, which a harness may run in any order or at the same time.
 
+use contexture_agents::Tool;
+
 use super::observation::{Observation, Seen};
 use super::path::{is_beneath, normalize};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
@@ -9,23 +11,6 @@ const MAX_CALLS: usize = 64;
 
 /// Most files of a call that are followed; with more it counts as touching every file.
 const MAX_TOUCHED: usize = 64;
-
-/// Tools of an agent that runs calls one after the other unless they only read.
-const IN_ORDER: &[&str] = &[
-    "Bash",
-    "BashOutput",
-    "Edit",
-    "Glob",
-    "Grep",
-    "LS",
-    "MultiEdit",
-    "NotebookEdit",
-    "Read",
-    "TodoWrite",
-    "WebFetch",
-    "WebSearch",
-    "Write",
-];
 
 /// The calls that were made together with the newest one.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +102,7 @@ impl CallEffects {
     fn of(tool: &str, seen: &Seen) -> Self {
         let mut touched = Self {
             by: format!("`{tool}`, called together with others"),
-            is_in_order: IN_ORDER.contains(&tool),
+            is_in_order: contexture_agents::tool(tool).is_some_and(Tool::in_order),
             ..Self::default()
         };
         for observation in &seen.observations {

@@ -1,5 +1,6 @@
 //! The outcome of a call: from the structure of its output, or from its text if the structure says nothing.
 
+use contexture_agents::{Says, Tool};
 use contexture_core::item::Outcome;
 
 mod fields;
@@ -47,18 +48,14 @@ pub(crate) fn of_tool(tool: &str, outcome: Outcome, text: &str) -> Completion {
 fn by_row(tool: &str, text: &str) -> Option<OutputVerdict> {
     let text = untagged(text);
     let head = text.get(..text.floor_char_boundary(DIFFERS_BYTES)).unwrap_or(text);
-    if rows::of(tool).any(|says| says.differs.iter().any(|part| head.contains(part))) {
+    let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    if rows::of(tool).any(|says| has(head, says.differs()) || has(text, says.differs_anywhere())) {
         return Some(OutputVerdict::Doubtful);
     }
-    if (tool == "replace" || tool == "write_file")
-        && [rows::CONFIRMED, rows::FUZZY].iter().any(|part| text.contains(part))
-    {
-        return Some(OutputVerdict::Doubtful);
-    }
-    if rows::of(tool).any(|says| says.undone.iter().any(|form| rows::after(form, text).is_some())) {
+    if rows::of(tool).any(|says| says.undone().iter().any(|form| rows::after(form, text).is_some())) {
         return Some(OutputVerdict::Failed);
     }
-    let done = rows::of(tool).flat_map(|says| says.done).find_map(|form| rows::after(form, text))?;
+    let done = rows::of(tool).flat_map(Says::done).find_map(|form| rows::after(form, text))?;
     let (rest, is_open) = done;
     if is_open {
         return Some(OutputVerdict::Done);
@@ -83,7 +80,8 @@ fn untagged(text: &str) -> &str {
 /// The beginning of a text without remarks that mean nothing.
 fn without_remarks(text: &str) -> String {
     let mut rest: String = text.chars().take(LINE_CHARS).collect();
-    while let Some(at) = rows::REMARKS.iter().find_map(|remark| rest.find(remark)) {
+    let remarks = || contexture_agents::every(|agent| agent.output().remarks());
+    while let Some(at) = remarks().find_map(|remark| rest.find(remark)) {
         let end = rest[at..].find(')').map_or(rest.len(), |end| at + end + 1);
         rest.replace_range(at..end, "");
     }
@@ -102,9 +100,6 @@ pub(crate) fn of_read(outcome: Outcome, text: &str) -> Completion {
     }
 }
 
-/// Shell tools of agents that are known to mark every failure, so that a call without a mark is done.
-const MARKS_FAILURES: &[&str] = &["Bash"];
-
 /// The outcome of a command line; `exit` is the status that the harness wrote into its output.
 pub(crate) fn of_run(tool: &str, outcome: Outcome, text: &str, exit: Option<i64>) -> Completion {
     match (outcome, exit) {
@@ -115,7 +110,7 @@ pub(crate) fn of_run(tool: &str, outcome: Outcome, text: &str, exit: Option<i64>
         (Outcome::Unknown, None) if says_denied(text) => Completion::Undone,
         (Outcome::Unknown, None) if says_interrupted(text) || has_exit_code(text) => Completion::Failed,
         (Outcome::Unknown, None) if text.trim_start().starts_with("<tool_use_error>") => Completion::Failed,
-        (Outcome::Unknown, None) if MARKS_FAILURES.contains(&tool) => Completion::Done,
+        (Outcome::Unknown, None) if contexture_agents::tool(tool).is_some_and(Tool::marks_failures) => Completion::Done,
         (Outcome::Unknown, None) if says_failed(text) => Completion::Failed,
         (Outcome::Unknown, None) => Completion::Open,
     }

@@ -1,16 +1,14 @@
-//! Which tool does what to which file: a table for known agents, and a guess by the arguments for others.
+//! Which tool does what to which file: by the tables of known agents, and for others by a guess from the arguments.
 
 use std::collections::HashMap;
 
+pub use contexture_agents::Does;
+use contexture_agents::{Tool, tool as known};
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::argument_names::{
-    ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
-    MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
-    TO_NAMES, WORD_NAMES, WORKDIR_NAMES,
-};
+use super::argument_names::names;
 use super::commands::everything;
 use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
@@ -27,48 +25,6 @@ mod scripts;
 pub use super::completion::says_failed;
 use arguments::CallArguments;
 use guess::guess;
-
-/// What a tool does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Does {
-    /// Shows a file.
-    Read,
-    /// Makes or replaces a file.
-    Write,
-    /// Adds text to a file's end.
-    Append,
-    /// Replaces pieces of text.
-    Edit,
-    /// Inserts lines after a line.
-    Insert,
-    /// Applies a patch in the `*** Begin Patch` form, a unified diff, or search-and-replace blocks.
-    Patch,
-    /// Does what its argument `command` says: `view`, `create`, `str_replace`, `insert`.
-    Editor,
-    /// Searches file contents or names.
-    Search,
-    /// Runs a command line.
-    Run,
-    /// Changes a file in a way that its arguments do not say.
-    Rework,
-    /// Removes a file.
-    Delete,
-    /// Renames a file.
-    Move,
-    /// May change its file in any way, or every file if it names none.
-    Anything,
-    /// Is not known to change files, nor to leave them alone: what it names is in doubt, and all else is presumed.
-    Unclear,
-    /// Lets another agent work, which may change every file unless it is told to look only.
-    Delegate,
-    /// Makes other calls that its arguments list.
-    Wrap,
-    /// Has nothing to do with files, and returns what a person or another agent said.
-    Hear,
-    /// Has nothing to do with files.
-    Nothing,
-}
 
 /// One tool of a dialect. Four lines in a configuration file:
 ///
@@ -109,97 +65,20 @@ impl ToolEntry {
     pub fn new(name: &str, does: Does) -> Self {
         Self { name: name.to_owned(), does, path: None, content: None, old: None, new: None, command: None }
     }
-}
 
-/// The built-in table: what a tool does, and the names of the tools that do it, by agent.
-///
-/// Names that mean the same in all agents that use them are listed once; where two agents would disagree, the arguments
-/// decide (see [`Dialects::does`]).
-const TABLE: &[(Does, &[&str])] = &[
-    // Claude Code
-    (Does::Read, &["Read"]),
-    (Does::Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
-    (Does::Write, &["Write"]),
-    (Does::Search, &["Grep", "Glob", "LS"]),
-    (Does::Run, &["Bash"]),
-    (Does::Nothing, &["TodoWrite", "WebFetch", "WebSearch", "BashOutput", "KillShell", "Skill", "NotebookRead"]),
-    (Does::Nothing, &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskStop", "ToolSearch"]),
-    (Does::Nothing, &["EnterPlanMode", "ExitPlanMode", "ScheduleWakeup", "Monitor", "LSP"]),
-    (Does::Hear, &["AskUserQuestion", "TaskOutput"]),
-    // Another agent works on the same files.
-    (Does::Delegate, &["Task", "Agent", "Workflow", "task", "spawn_agent", "send_input", "new_task", "delegate"]),
-    (Does::Hear, &["wait_agent", "read_agent"]),
-    (Does::Nothing, &["close_agent", "list_agents"]),
-    // Codex
-    (Does::Patch, &["apply_patch"]),
-    (Does::Run, &["shell", "exec_command", "local_shell", "shell_command", "container.exec"]),
-    (Does::Nothing, &["update_plan", "view_image"]),
-    (Does::Anything, &["write_stdin"]),
-    (Does::Wrap, &["exec"]),
-    (Does::Hear, &["request_user_input"]),
-    (Does::Nothing, &["list_mcp_resources", "read_mcp_resource"]),
-    (Does::Search, &["grep_files", "list_dir"]),
-    // OpenCode
-    (Does::Read, &["read"]),
-    (Does::Edit, &["edit", "multiedit"]),
-    (Does::Write, &["write"]),
-    (Does::Patch, &["patch"]),
-    (Does::Search, &["grep", "glob", "list", "codesearch"]),
-    (Does::Run, &["bash"]),
-    (Does::Nothing, &["todowrite", "todoread", "webfetch", "websearch", "skill"]),
-    // Gemini CLI
-    (Does::Read, &["read_file", "read_many_files"]),
-    (Does::Edit, &["replace"]),
-    (Does::Write, &["write_file"]),
-    (Does::Search, &["search_file_content", "list_directory", "grep_search"]),
-    (Does::Run, &["run_shell_command"]),
-    (Does::Nothing, &["google_web_search", "web_fetch", "save_memory", "write_todos", "exit_plan_mode"]),
-    // Qwen Code
-    (Does::Nothing, &["todo_write", "web_search"]),
-    // Cline and Roo
-    (Does::Write, &["write_to_file"]),
-    (Does::Patch, &["replace_in_file", "apply_diff"]),
-    (Does::Edit, &["search_replace"]),
-    (Does::Rework, &["search_and_replace"]),
-    (Does::Insert, &["insert_content"]),
-    (Does::Search, &["search_files", "list_files", "list_code_definition_names", "codebase_search"]),
-    (Does::Run, &["execute_command"]),
-    (Does::Hear, &["ask_followup_question", "attempt_completion"]),
-    (Does::Nothing, &["switch_mode", "update_todo_list"]),
-    (Does::Nothing, &["browser_action", "access_mcp_resource", "fetch_instructions"]),
-    (Does::Wrap, &["use_mcp_tool"]),
-    // Copilot CLI
-    (Does::Read, &["view"]),
-    (Does::Write, &["create"]),
-    (Does::Run, &["powershell", "PowerShell", "pwsh"]),
-    (Does::Hear, &["ask_user"]),
-    (Does::Nothing, &["read_bash", "stop_bash", "report_intent"]),
-    (Does::Anything, &["write_bash"]),
-    // OpenHands
-    (Does::Editor, &["str_replace_editor", "str_replace_based_edit_tool", "file_editor"]),
-    (Does::Run, &["execute_bash", "terminal"]),
-    (Does::Nothing, &["think", "finish"]),
-    (Does::Anything, &["execute_ipython_cell"]),
-    // Kimi CLI
-    (Does::Read, &["ReadFile"]),
-    (Does::Edit, &["StrReplaceFile"]),
-    (Does::Write, &["WriteFile"]),
-    (Does::Run, &["Shell"]),
-    (Does::Nothing, &["SearchWeb", "FetchURL", "SetTodoList", "Think"]),
-    // goose
-    (Does::Editor, &["text_editor"]),
-    // Several calls at once
-    (Does::Wrap, &["batch", "parallel", "multi_tool_use.parallel"]),
-    // SWE-agent
-    (Does::Read, &["open", "cat_file"]),
-    (Does::Search, &["search_dir", "search_file", "find_file"]),
-    // Nanocoder
-    (Does::Edit, &["string_replace", "edit_file"]),
-    (Does::Write, &["create_file"]),
-    (Does::Search, &["search_file_contents", "find_files"]),
-    (Does::Delete, &["delete_file"]),
-    (Does::Move, &["move_file", "rename_file"]),
-];
+    /// A tool of a known agent.
+    fn known(name: &str, tool: &Tool) -> Self {
+        let owned = |argument: Option<&str>| argument.map(str::to_owned);
+        Self {
+            path: owned(tool.path()),
+            content: owned(tool.content()),
+            old: owned(tool.old()),
+            new: owned(tool.replacement()),
+            command: owned(tool.command()),
+            ..Self::new(name, *tool.does())
+        }
+    }
+}
 
 /// The tools of all dialects that are understood.
 #[derive(Clone, Debug)]
@@ -216,13 +95,13 @@ impl Default for Dialects {
 impl Dialects {
     /// The built-in table.
     pub fn builtin() -> Self {
-        let entries = TABLE.iter().flat_map(|(does, names)| names.iter().map(|name| ToolEntry::new(name, *does)));
-        Self { tools: entries.map(|entry| (entry.name.clone(), entry)).collect() }
+        let entries = contexture_agents::tools().map(|(name, tool)| (name.to_owned(), ToolEntry::known(name, tool)));
+        Self { tools: entries.collect() }
     }
 
     /// What a tool of exactly this name does by the built-in table.
     pub fn built_in(tool: &str) -> Option<Does> {
-        TABLE.iter().find(|(_, names)| names.contains(&tool)).map(|(does, _)| *does)
+        known(tool).map(|tool| *tool.does())
     }
 
     /// The same with one more tool, which takes precedence over a built-in one of that name.
@@ -245,11 +124,11 @@ impl Dialects {
         let Some(entry) = self.entry(tool) else { return arguments };
         let Some(object) = arguments.as_object_mut() else { return arguments };
         let named = [
-            (&entry.path, PATH_NAMES),
-            (&entry.content, CONTENT_NAMES),
-            (&entry.old, OLD_NAMES),
-            (&entry.new, NEW_NAMES),
-            (&entry.command, COMMAND_NAMES),
+            (&entry.path, names().path()),
+            (&entry.content, names().content()),
+            (&entry.old, names().old()),
+            (&entry.new, names().replacement()),
+            (&entry.command, names().command()),
         ];
         for (own, common) in named {
             let Some(own) = own.as_deref().filter(|own| !common.contains(own)) else { continue };
@@ -274,7 +153,7 @@ impl Dialects {
             // Others may have a tool of that name.
             Does::Wrap if !lists_calls(arguments) => guess(name, arguments),
             // Nothing is typed: it only waits for output.
-            Does::Anything if SILENT_TYPERS.contains(&own_name(name)) && !types(arguments) => Does::Nothing,
+            Does::Anything if known(own_name(name)).is_some_and(Tool::may_wait) && !types(arguments) => Does::Nothing,
             Does::Editor => match text_of(arguments, None, &["command"]) {
                 Some("view") => Does::Read,
                 Some("create") => Does::Write,
@@ -293,7 +172,7 @@ impl Dialects {
 
     /// The kind of a call.
     pub fn kind(&self, call: &FunctionCall) -> Kind {
-        self.does(call).kind()
+        kind_of(self.does(call))
     }
 
     /// Examines one call and what the tool returned, by itself: relative paths stay relative unless the call says where
@@ -325,7 +204,7 @@ impl Dialects {
             return self.observe_wrapped(call, &value, output, standing);
         }
         let completion = completed(does, &call.name, output);
-        let is_rehearsal = value_of(&value, None, REHEARSAL_NAMES).and_then(Value::as_bool) == Some(true);
+        let is_rehearsal = value_of(&value, None, names().rehearsal()).and_then(Value::as_bool) == Some(true);
         let observations = match completion {
             _ if does.spares_files() => observe_mentions(result, None),
             Completion::Undone => Vec::new(),
@@ -364,20 +243,20 @@ impl Dialects {
             None => before.clone(),
         };
         let framed = if arguments.is_in_background() { Framed { is_running: true, ..framed } } else { framed };
-        let is_power_shell = matches!(own_name(arguments.tool), "powershell" | "PowerShell" | "pwsh");
+        let is_power_shell = known(own_name(arguments.tool)).is_some_and(Tool::is_power_shell);
         let ran = match is_power_shell {
             true => powershell::observe(&line, &framed, completion, start.clone()),
             false => run::observe(&line, &framed, completion, start.clone(), &standing.known),
         };
         let after = match (keeps_directory(arguments.tool), workdir) {
-            (_, Some(_)) | (DirectoryKeeping::Never, _) => before.clone(),
-            (DirectoryKeeping::Always, _) => ran.directory,
-            (DirectoryKeeping::Unsure, _) if ran.directory == start => before.clone(),
-            (DirectoryKeeping::Unsure, _) => Directory::Lost,
+            (_, Some(_)) | (Some(false), _) => before.clone(),
+            (Some(true), _) => ran.directory,
+            (None, _) if ran.directory == start => before.clone(),
+            (None, _) => Directory::Lost,
         };
         let told = framed.directory.map(Directory::At);
         // The command may have printed that line, unless it prints nothing.
-        let may_reset = keeps_directory(arguments.tool) != DirectoryKeeping::Never;
+        let may_reset = keeps_directory(arguments.tool) != Some(false);
         let reset = framed.reset.filter(|_| may_reset).map(|path| match ran.is_silent && !path.is_empty() {
             true => Directory::At(path),
             false => Directory::Lost,
@@ -436,25 +315,16 @@ impl Dialects {
     }
 }
 
-impl Does {
-    /// The kind of a call that does this.
-    fn kind(self) -> Kind {
-        match self {
-            Does::Read => Kind::Read,
-            Does::Write => Kind::Write,
-            Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move | Does::Rework => {
-                Kind::Edit
-            }
-            Does::Search => Kind::Search,
-            Does::Run => Kind::Run,
-            Does::Delegate | Does::Hear => Kind::Answer,
-            Does::Nothing | Does::Anything | Does::Editor | Does::Unclear | Does::Wrap => Kind::Other,
-        }
-    }
-
-    /// Whether it has nothing to do with files.
-    fn spares_files(self) -> bool {
-        matches!(self, Does::Nothing | Does::Hear)
+/// The kind of a call that does something.
+fn kind_of(does: Does) -> Kind {
+    match does {
+        Does::Read => Kind::Read,
+        Does::Write => Kind::Write,
+        Does::Edit | Does::Insert | Does::Patch | Does::Append | Does::Delete | Does::Move | Does::Rework => Kind::Edit,
+        Does::Search => Kind::Search,
+        Does::Run => Kind::Run,
+        Does::Delegate | Does::Hear => Kind::Answer,
+        Does::Nothing | Does::Anything | Does::Editor | Does::Unclear | Does::Wrap => Kind::Other,
     }
 }
 
@@ -471,9 +341,6 @@ fn completed(does: Does, tool: &str, output: &FunctionCallOutput) -> Completion 
         (_, completion) => completion,
     }
 }
-
-/// Tools that type into a program that is running.
-const SILENT_TYPERS: &[&str] = &["write_stdin", "write_bash"];
 
 /// Whether something is typed.
 fn types(arguments: &Value) -> bool {
@@ -548,7 +415,7 @@ fn examined_call(
             paths.push(path.to_owned());
         }
     }
-    Seen { kind: does.kind(), paths, command, observations, failed, is_mixed: false }
+    Seen { kind: kind_of(does), paths, command, observations, failed, is_mixed: false }
 }
 
 /// Adjusts a tool's observations to the outcome of its call, and resolves their paths from a directory.
@@ -608,34 +475,14 @@ pub(crate) enum FinalLineFeed {
     Unknown,
 }
 
-/// Whether a shell tool keeps its directory from one call to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DirectoryKeeping {
-    Always,
-    Never,
-    /// Agents that use the name differ.
-    Unsure,
-}
-
-/// Shell tools by whether they keep their directory.
-const KEEPS: &[(DirectoryKeeping, &[&str])] = &[
-    // Claude Code
-    (DirectoryKeeping::Always, &["Bash"]),
-    // Codex, Gemini CLI
-    (
-        DirectoryKeeping::Never,
-        &["shell", "exec_command", "local_shell", "shell_command", "container.exec", "run_shell_command"],
-    ),
-];
-
-fn keeps_directory(tool: &str) -> DirectoryKeeping {
-    let name = own_name(tool);
-    KEEPS.iter().find(|(_, names)| names.contains(&name)).map_or(DirectoryKeeping::Unsure, |(keeps, _)| *keeps)
+/// Whether a shell tool is known to keep its directory from one call to the next, or not to.
+fn keeps_directory(tool: &str) -> Option<bool> {
+    known(own_name(tool))?.keeps_directory().copied()
 }
 
 /// The name of a tool without that of its server.
 fn own_name(tool: &str) -> &str {
-    if tool == "container.exec" {
+    if known(tool).is_some_and(Tool::is_whole_name) {
         return tool;
     }
     SERVER_MARKS.iter().find_map(|mark| Some(tool.rsplit_once(mark)?.1)).unwrap_or(tool)

@@ -1,7 +1,9 @@
 //! Removes what a harness puts around a command's output, where that is certain.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use contexture_agents::{Frame, Tells, Trailer, every, tool as known};
 use serde_json::Value;
 
 /// A command's output without what the harness added.
@@ -23,11 +25,7 @@ pub(crate) struct Framed<'a> {
     pub(crate) reset: Option<String>,
 }
 
-/// Tools of Codex, which puts a head before the output.
-const CODEX: [&str; 7] =
-    ["exec_command", "shell", "local_shell", "shell_command", "container.exec", "write_stdin", "apply_patch"];
-
-/// How lines of that head begin.
+/// How lines begin of the head that Codex puts before an output.
 const CODEX_HEAD: [&str; 7] = [
     "Command: ",
     "Chunk ID: ",
@@ -43,24 +41,21 @@ const MAX_HEAD_LINES: usize = 200;
 
 /// Removes what the harness of a tool adds to output.
 pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
-    if CODEX.contains(&tool)
-        && let Some(framed) = codex(result).or_else(|| codex_object(result))
-    {
-        return framed;
-    }
-    // One agent has no other tool than this.
-    if tool == "bash"
-        && let Some(framed) = returned(result)
-    {
+    let frame = known(tool).and_then(|tool| tool.frame());
+    let framed = match frame {
+        Some(Frame::Codex) => codex(result).or_else(|| codex_object(result)),
+        Some(Frame::Tags) => returned(result),
+        Some(Frame::Gemini) | None => None,
+    };
+    if let Some(framed) = framed {
         return framed;
     }
     // A large output is kept elsewhere, and only its beginning is shown among other text.
-    if KEPT_ELSEWHERE.iter().any(|start| result.trim_start().starts_with(start)) {
+    if is_elsewhere(result) {
         return Framed { is_exact: false, ..plain("") };
     }
-    if tool == "run_shell_command"
-        && let Some(framed) = gemini(result)
-    {
+    let is_of_gemini = frame == Some(&Frame::Gemini);
+    if let Some(framed) = is_of_gemini.then(|| gemini(result)).flatten() {
         return framed;
     }
     let mut framed = plain(result);
@@ -68,10 +63,10 @@ pub(crate) fn framed<'a>(tool: &str, result: &'a str) -> Framed<'a> {
     framed
 }
 
-/// How outputs begin that an agent has taken away, some with a preview among other text: Claude Code, Gemini CLI, and
-/// Claude Code, OpenCode and Qwen Code.
-pub(crate) const KEPT_ELSEWHERE: [&str; 3] =
-    ["<persisted-output>", "<tool_output_masked>", "[Old tool result content cleared]"];
+/// Whether an agent has taken an output away, perhaps with a preview among other text.
+pub(crate) fn is_elsewhere(result: &str) -> bool {
+    every(|agent| agent.output().elsewhere()).any(|start| result.trim_start().starts_with(start))
+}
 
 /// How lines begin that Gemini CLI puts after a command's output if something went wrong.
 const GEMINI_TROUBLE: [&str; 3] = ["Error: ", "Signal: ", "Background PIDs: "];
@@ -154,66 +149,42 @@ fn codex_object(result: &str) -> Option<Framed<'_>> {
     })
 }
 
-/// Tools that write the exit status and the directory after the output, always, and how these lines begin.
-const CLOSING: &[(&[&str], &[&str])] = &[
-    // Copilot CLI, and pi if a command failed
-    (&["bash", "powershell"], &["<shellId: ", "<exited with exit code ", "Command exited with code "]),
-    // OpenHands
-    (
-        &["execute_bash", "terminal"],
-        &["[The command completed with exit code ", "[Current working directory: ", "[Python interpreter: "],
-    ),
-];
-
-/// How lines begin that harnesses put after the output. Nothing from such a line on counts as output.
-const TRAILERS: [&str; 10] = [
-    "<system-reminder>",
-    "Command exited with code ",
-    "<shellId: ",
-    "<exited with exit code ",
-    "<bash_metadata>",
-    "<metadata>",
-    "[The command completed with exit code ",
-    "[Current working directory: ",
-    "[Python interpreter: ",
-    RESET,
-];
-
-/// How a harness says that it put the shell back into a directory. A command may have printed it as well.
-const RESET: &str = "Shell cwd was reset to ";
-
-/// What a harness writes if there was no output.
-const NO_OUTPUT: [&str; 3] = ["(Bash completed with no output)", "(no output)", "Tool ran without output or errors"];
+/// The lines that harnesses put after the output. Nothing from such a line on counts as output.
+fn trailers() -> &'static [&'static Trailer] {
+    static ALL: LazyLock<Vec<&Trailer>> = LazyLock::new(|| every(|agent| agent.output().trailers()).collect());
+    &ALL
+}
 
 /// Removes lines of the harness from the end.
 fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
     let Cow::Borrowed(result) = framed.text else { return };
     // A file may have such lines too, so everything from the first of them on is left out.
     let starts = result.match_indices('\n').map(|(at, _)| at + 1);
-    let found = [0].into_iter().chain(starts).find(|at| TRAILERS.iter().any(|start| result[*at..].starts_with(start)));
-    if let Some(at) = found {
+    let is_trailer = |at: &usize| trailers().iter().any(|trailer| result[*at..].starts_with(trailer.starts()));
+    if let Some(at) = [0].into_iter().chain(starts).find(is_trailer) {
         let closing = closing(tool, &result[at..]);
-        let value = |start: &str| closing.iter().find_map(|line| line.strip_prefix(start));
+        let telling = |tells: Tells| trailers().iter().filter(move |trailer| trailer.tells() == Some(&tells));
+        let value = |trailer: &Trailer| {
+            let text = closing.iter().find_map(|line| line.strip_prefix(trailer.starts()))?;
+            trailer.then().map_or(Some(text), |then| Some(text.split_once(then)?.1))
+        };
         let code = |text: &str| text.trim_end_matches(['>', '.', ']']).trim().parse().ok();
-        framed.exit = value("[The command completed with exit code ")
-            .or_else(|| value("<exited with exit code "))
-            .or_else(|| value("Command exited with code "))
-            .or_else(|| value("<shellId: ").and_then(|text| Some(text.split_once("exit code ")?.1)))
-            .and_then(code);
-        let directory = value("[Current working directory: ").map(|text| text.trim_end_matches(']'));
-        framed.directory = directory.map(str::to_owned);
+        framed.exit = telling(Tells::Exit).find_map(|trailer| value(trailer)).and_then(code);
+        let directory = telling(Tells::Directory).find_map(|trailer| value(trailer));
+        framed.directory = directory.map(|text| text.trim_end_matches(']').to_owned());
         let last = result.trim_end().lines().next_back().unwrap_or_default();
-        framed.reset = result[at..].contains(RESET).then(|| last.strip_prefix(RESET).unwrap_or_default().to_owned());
+        let reset = telling(Tells::Reset).map(|trailer| trailer.starts()).find(|reset| result[at..].contains(reset));
+        framed.reset = reset.map(|reset| last.strip_prefix(reset).unwrap_or_default().to_owned());
         framed.text = Cow::Borrowed(result[..at].trim_end_matches('\n'));
         framed.is_exact = false;
     }
-    if NO_OUTPUT.contains(&framed.text.trim()) {
+    if every(|agent| agent.output().nothing()).any(|nothing| framed.text.trim() == *nothing) {
         framed.text = Cow::Borrowed("");
         framed.is_exact = false;
     }
     framed.is_running |= result.starts_with("Command running in background");
     // This tool gives the exit status in the first line, and what follows is not only the output.
-    if tool == "run_shell_command" && result.starts_with("Command: ") {
+    if known(tool).and_then(|tool| tool.frame()) == Some(&Frame::Gemini) && result.starts_with("Command: ") {
         let exit = result.lines().rev().find_map(|line| line.strip_prefix("Exit Code: "));
         framed.exit = exit.and_then(|code| code.trim().parse().ok());
         framed.text = Cow::Borrowed("");
@@ -228,8 +199,9 @@ fn trailer<'a>(tool: &str, framed: &mut Framed<'a>) {
 /// The lines at the very end that a tool writes there, the last one first. Lines of this form before other output, or
 /// from another tool, were printed by the command.
 fn closing<'a>(tool: &str, added: &'a str) -> Vec<&'a str> {
-    let starts = CLOSING.iter().find(|(tools, _)| tools.contains(&tool)).map_or(&[][..], |(_, starts)| *starts);
-    let is_closing = |line: &&str| starts.iter().any(|start| line.starts_with(start));
+    let is_closing = |line: &&str| {
+        trailers().iter().any(|trailer| trailer.closes().contains(&tool) && line.starts_with(trailer.starts()))
+    };
     added.trim_end().lines().rev().map(str::trim).take_while(is_closing).collect()
 }
 

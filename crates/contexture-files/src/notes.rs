@@ -3,34 +3,24 @@
 mod languages;
 mod people;
 
+use contexture_agents::every;
+
 use super::commands::everything;
 use super::model::named_places;
 use super::observation::Observation;
 pub(crate) use people::{asks_person, of_person};
 
-/// How a harness names a file that someone else changed: what is before its path, and what is after it.
-const MODIFIED: &[(&str, &str)] = &[
-    ("Note: ", " was modified, either by the user or by a linter"),
-    ("Note: ", " was modified by the user"),
-    ("The file ", " has been modified since"),
-    ("The file ", " was modified externally"),
-    ("File ", " was changed on disk"),
-];
-
-/// Each of them has one of these words.
-const MODIFIED_WORDS: [&str; 2] = [" modified", " changed on disk"];
-
 /// The files of which a text of a harness says that someone else changed them.
 pub(crate) fn modified(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     // Most texts say none of it, which is found out much faster by words than by sentences.
-    if !MODIFIED_WORDS.iter().any(|word| text.contains(word)) {
+    if !every(|agent| agent.notes().modified_words()).any(|word| text.contains(word)) {
         return found;
     }
-    for (before, after) in MODIFIED {
-        for (at, _) in text.match_indices(after) {
+    for around in every(|agent| agent.notes().modified()) {
+        for (at, _) in text.match_indices(around.after()) {
             let line = text[..at].rsplit('\n').next().unwrap_or_default();
-            let Some((_, path)) = line.rsplit_once(before) else { continue };
+            let Some((_, path)) = line.rsplit_once(around.before()) else { continue };
             let path = path.trim().trim_matches(['`', '"', '\'']);
             if !path.is_empty() && !found.contains(&path) {
                 found.push(path);
@@ -51,10 +41,10 @@ pub(crate) fn of_harness(text: &str) -> Vec<Observation> {
     // What follows the name of an event is what its hook says.
     let bare = text.trim_start();
     let bare = bare.strip_prefix("<system-reminder>").unwrap_or(bare).trim_start();
-    let is_of_hook = HOOKED.iter().any(|event| bare.starts_with(event));
+    let is_of_hook = every(|agent| agent.notes().hooked()).any(|event| bare.starts_with(event));
     for line in lines(text) {
         let lower = line.to_lowercase();
-        is_restored |= RESTORED.iter().any(|phrase| lower.contains(phrase));
+        is_restored |= every(|agent| agent.notes().restored()).any(|phrase| lower.contains(phrase));
         let words: Vec<&str> = words_of(&lower).collect();
         let is_hook = is_of_hook || words.iter().any(|word| matches!(*word, "hook" | "hooks"));
         let named = named_places(line).count() > 0;
@@ -143,14 +133,15 @@ fn says_changed(part: &str) -> bool {
 }
 
 /// Tags of messages in which a harness says how a command or an agent fares.
-pub(crate) const NOTICES: [&str; 4] =
-    ["<subagent_notification>", "<task-notification>", "<bash-notification>", "<agent-notification>"];
+pub(crate) fn notices() -> impl Iterator<Item = &'static str> {
+    every(|agent| agent.notes().notices()).copied()
+}
 
 /// Whether a message is nothing but such a notice.
 fn is_notice(text: &str) -> bool {
     let text = text.trim();
-    let closes = |tag: &&str| text.ends_with(&tag.replace('<', "</"));
-    NOTICES.iter().any(|tag| text.starts_with(tag) && text.matches(tag).count() == 1 && closes(tag))
+    let closes = |tag: &str| text.ends_with(&tag.replace('<', "</"));
+    notices().any(|tag| text.starts_with(tag) && text.matches(tag).count() == 1 && closes(tag))
 }
 
 /// Whether a harness says that it is another day: it tells what has changed of the surroundings, and names no directory.
@@ -161,43 +152,12 @@ fn is_another_day(text: &str) -> bool {
 
 const SOMEONE: &str = "a change by someone else";
 
-/// Events after which hooks run: a text that begins with one is what a hook says.
-const HOOKED: &[&str] = &["PostToolUse", "Stop hook", "SubagentStop hook"];
-
 /// Words with which a note says that a hook changed files.
 const HOOK_DEEDS: &[&str] =
     &["changed", "fixed", "formatted", "modified", "reformatted", "rewrote", "updated", "wrote"];
 
 /// Those of them that are said of formatters.
 const FORMATTING: &[&str] = &["fixed", "formatted", "reformatted"];
-
-/// Phrases with which a harness says that files were put back, or that a session went on after a while.
-const RESTORED: &[&str] = &[
-    "<command-name>/rewind</command-name>",
-    "<command-name>/undo</command-name>",
-    "<command-name>/restore</command-name>",
-    "<command-name>/checkpoint</command-name>",
-    "<command-name>/restore-checkpoint</command-name>",
-    "was reset to",
-    "were reset to",
-    "checkpoint restored",
-    "restored the code",
-    "code was restored",
-    "files were restored",
-    "restored to checkpoint",
-    "restored to the checkpoint",
-    "restored project to",
-    "undo restored",
-    "initiated an undo",
-    "session reverted",
-    "[task resumption]",
-    "rewound to",
-    "<command-name>/resume</command-name>",
-    "<command-name>/exit</command-name>",
-    "session resumed",
-    "conversation resumed",
-    "resumed session",
-];
 
 /// The commits that a text names: `commit 1a2b3c4`.
 pub(crate) fn named_commits(text: &str) -> impl Iterator<Item = &str> {
@@ -249,34 +209,16 @@ fn made_commit(line: &str) -> Option<&str> {
 
 /// The command line that a person ran beside the agent.
 pub(crate) fn own_command(text: &str) -> Option<&str> {
-    let between = |(before, after): &(&str, &str)| {
-        let (_, rest) = text.split_once(before)?;
-        rest.split_once(after).map(|(line, _)| line.trim())
-    };
-    OWN_COMMANDS.iter().find_map(between)
+    every(|agent| agent.notes().own_commands()).find_map(|around| {
+        let (_, rest) = text.split_once(around.before())?;
+        rest.split_once(around.after()).map(|(line, _)| line.trim())
+    })
 }
-
-/// What is before and after a command line that a person ran beside the agent, by agent.
-const OWN_COMMANDS: &[(&str, &str)] = &[
-    ("<bash-input>", "</bash-input>"),
-    ("<user_shell_command>\n<command>", "</command>"),
-    ("<user_command>", "</user_command>"),
-    ("I ran the following shell command:\n```sh\n", "\n```"),
-];
-
-/// Phrases with which a tool says that it did nothing because the file is not as the agent saw it.
-const STALE: &[&str] = &[
-    "has been modified since read",
-    "has been unexpectedly modified",
-    "has been modified since it was last read",
-    "has been modified since you last read",
-    "has changed since it was last read",
-];
 
 /// Whether a tool says that somebody else changed the file that it was to change.
 pub(crate) fn is_stale(output: &str) -> bool {
     let head = &output[..output.floor_char_boundary(STALE_BYTES)];
-    STALE.iter().any(|phrase| head.contains(phrase))
+    every(|agent| agent.output().stale()).any(|phrase| head.contains(phrase))
 }
 
 /// How many bytes at the start of an output are examined for that.
@@ -332,7 +274,7 @@ mod tests {
 
     #[test]
     fn words_are_in_every_sentence() {
-        for (before, after) in MODIFIED {
+        for (before, after) in every(|agent| agent.notes().modified()).map(|around| (around.before(), around.after())) {
             let text = format!("x\n{before}src/a.rs{after}.\n");
             assert_eq!(modified(&text), ["src/a.rs"], "{text}");
         }

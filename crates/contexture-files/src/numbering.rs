@@ -1,5 +1,7 @@
 //! Line numbers in front of lines, as tools print them.
 
+pub use contexture_agents::Style;
+
 /// Lines of a file as a tool printed them, with the number of the first if it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
@@ -14,23 +16,6 @@ impl Passage {
     pub fn plain(first: Option<usize>, text: &str) -> Self {
         Self { first, lines: split_lines(text).map(str::to_owned).collect() }
     }
-}
-
-/// How a tool writes a line's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// `   12→text`
-    Arrow,
-    /// `   12<TAB>text`
-    Tab,
-    /// `12: text`
-    Colon,
-    /// `12:text`, as searches print it
-    Bare,
-    /// `00012| text`, `12 | text`
-    Bar,
-    /// `12. text`
-    Dot,
 }
 
 /// All styles, the least ambiguous first.

@@ -2,7 +2,7 @@
 
 use super::commands::{everything, in_short, reaches_everything};
 use super::model::named_places;
-use super::notes::{NOTICES, is_one_of, named_hashes};
+use super::notes::{is_one_of, named_hashes, notices};
 use super::observation::{Kind, Observation, Seen};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
@@ -52,7 +52,7 @@ impl RunningCommands {
 
     /// Returns what may have happened until now if a message says that commands or agents ended.
     pub(crate) fn heard(&mut self, text: &str, commits: &[String]) -> Vec<Observation> {
-        if !NOTICES.iter().any(|tag| text.contains(tag)) {
+        if !notices().any(|tag| text.contains(tag)) {
             return Vec::new();
         }
         self.take_ended("", text).iter().flat_map(|started| started.last_told(text, commits)).collect()

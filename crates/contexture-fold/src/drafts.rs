@@ -3,7 +3,7 @@
 //! A person who refuses an edit speaks of its text next ("shorter, please"), and an edit that failed is made again. The
 //! text is nowhere else: no file has it, and the dialogue has only the words around the call.
 
-use contexture_files::argument_names::{CONTENT_NAMES, EDITS_NAMES, INSERT_NAMES, NEW_NAMES, PATCH_NAMES};
+use contexture_files::argument_names::names;
 use contexture_files::observation::{Kind, Seen};
 use serde_json::Value;
 
@@ -30,14 +30,17 @@ pub(super) fn draft(seen: &Seen, arguments: &Value) -> String {
 fn collect(arguments: &Value, lines: &mut Vec<String>) {
     for (name, value) in arguments.as_object().into_iter().flatten() {
         let name = name.as_str();
-        let is_text = [NEW_NAMES, CONTENT_NAMES, INSERT_NAMES].iter().any(|names| names.contains(&name));
+        let is_text =
+            [names().replacement(), names().content(), names().insert()].iter().any(|names| names.contains(&name));
         match value {
             Value::String(text) if is_text => lines.extend(text.lines().map(visible)),
-            Value::String(patch) if PATCH_NAMES.contains(&name) => {
+            Value::String(patch) if names().patch().contains(&name) => {
                 let added = patch.lines().filter(|line| !line.starts_with("+++"));
                 lines.extend(added.filter_map(|line| line.strip_prefix('+')).map(visible));
             }
-            Value::Array(edits) if EDITS_NAMES.contains(&name) => edits.iter().for_each(|edit| collect(edit, lines)),
+            Value::Array(edits) if names().edits().contains(&name) => {
+                edits.iter().for_each(|edit| collect(edit, lines))
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use contexture_core::host::relative_path;
 use serde_json::Value;
 
-use crate::files::argument_names::{COMMAND_LIST_NAMES, COMMAND_NAMES, WORD_NAMES, holds_text};
+use crate::files::argument_names::{holds_text, names};
 use crate::files::shell::{Expands, Redirect, Simple, Word, parse, parse_all};
 
 /// A command in arguments.
@@ -26,10 +26,10 @@ fn collect_commands<'a>(value: &'a Value, commands: &mut Vec<ArgumentCommand<'a>
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect_commands(value, commands)),
         Value::Object(object) => {
-            let words = WORD_NAMES.iter().find_map(|name| strings(object.get(*name)?));
+            let words = names().word().iter().find_map(|name| strings(object.get(*name)?));
             for (name, value) in object {
                 match value {
-                    Value::String(line) if is_command(name) || COMMAND_LIST_NAMES.contains(&name.as_str()) => {
+                    Value::String(line) if is_command(name) || names().command_list().contains(&name.as_str()) => {
                         let with = words.iter().flatten().copied();
                         commands.extend(
                             words
@@ -46,7 +46,7 @@ fn collect_commands<'a>(value: &'a Value, commands: &mut Vec<ArgumentCommand<'a>
                         Some(words) => commands.push(ArgumentCommand::Words(words)),
                         None => collect_commands(value, commands),
                     },
-                    Value::Array(_) if COMMAND_LIST_NAMES.contains(&name.as_str()) => match strings(value) {
+                    Value::Array(_) if names().command_list().contains(&name.as_str()) => match strings(value) {
                         Some(lines) => commands.extend(lines.into_iter().map(ArgumentCommand::Line)),
                         None => collect_commands(value, commands),
                     },
@@ -65,7 +65,7 @@ fn strings(value: &Value) -> Option<Vec<&str>> {
 
 /// Whether an argument of this name holds a command line.
 pub(crate) fn is_command(name: &str) -> bool {
-    COMMAND_NAMES.contains(&name)
+    names().command().contains(&name)
 }
 
 /// All texts in arguments, each with the name of the argument that holds it.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// Each crate with the crates of the workspace that it may depend on, from the bottom up. A crate uses only those above
 /// it in this list, so there is no circle and nothing that points up.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("contexture-core", &[]),
+    ("contexture-agents", &[]),
     ("contexture-text", &["contexture-core"]),
     ("contexture-store", &["contexture-core", "contexture-text"]),
     ("contexture-wire", &["contexture-core", "contexture-text"]),
-    ("contexture-files", &["contexture-core", "contexture-text"]),
+    ("contexture-files", &["contexture-agents", "contexture-core", "contexture-text"]),
     ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
     (

@@ -1,14 +1,11 @@
 //! The arguments of a call by meaning, and what a successful call tells about files.
 
+use contexture_agents::{Tool, tool as known};
 use contexture_core::item::FunctionCallOutput;
 use serde_json::Value;
 
 use super::reads::{ReadRequest, passages};
-use super::{
-    ALL_NAMES, COMMAND_NAMES, CONTENT_NAMES, Does, EDITS_NAMES, FROM_NAMES, IDLE_NAMES, INSERT_NAMES, LIMIT_NAMES,
-    MODE_NAMES, NEW_NAMES, OFFSET_NAMES, OLD_NAMES, PATCH_NAMES, PATH_NAMES, RANGE_NAMES, REHEARSAL_NAMES, START_NAMES,
-    TO_NAMES, ToolEntry, WORD_NAMES, WORKDIR_NAMES, examined_call, guess, own_name, text_of, value_of,
-};
+use super::{Does, ToolEntry, examined_call, guess, names, own_name, text_of, value_of};
 use crate::change_words::CHANGING;
 use crate::commands::everything;
 use crate::completion::{self, Completion};
@@ -21,9 +18,6 @@ use crate::observation::Observation;
 use crate::observation::Seen;
 use crate::patched::observe_patch;
 use crate::path::Directory;
-
-/// Tools whose edits may also remove the line feed after a piece that is replaced by nothing.
-const TAKES_FEED: &[&str] = &["Edit", "MultiEdit"];
 
 /// Kinds of agents that only look, in lower case.
 const LOOKING_AGENTS: &[&str] =
@@ -72,11 +66,11 @@ pub(super) struct CallArguments<'a> {
 
 impl<'a> CallArguments<'a> {
     fn path(&self) -> Option<&'a str> {
-        text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), PATH_NAMES)
+        text_of(self.value, self.entry.and_then(|entry| entry.path.as_deref()), names().path())
     }
 
     pub(super) fn workdir(&self) -> Option<&'a str> {
-        text_of(self.value, None, WORKDIR_NAMES)
+        text_of(self.value, None, names().workdir())
     }
 
     /// The command line. A list of words is joined, and `bash -lc TEXT` is unwrapped.
@@ -88,15 +82,15 @@ impl<'a> CallArguments<'a> {
                 Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
                 _ => None,
             };
-            let told = [COMMAND_NAMES, &["subcommand"], WORD_NAMES].into_iter().filter_map(words);
+            let told = [names().command(), &["subcommand"], names().word()].into_iter().filter_map(words);
             let line = told.collect::<Vec<_>>().join(" ");
             return Some(if line.starts_with("git ") { line } else { format!("git {line}") });
         }
         let named = self.entry.and_then(|entry| entry.command.as_deref());
-        if let Some(text) = text_of(self.value, named, COMMAND_NAMES) {
+        if let Some(text) = text_of(self.value, named, names().command()) {
             return Some(text.to_owned());
         }
-        let words = value_of(self.value, named, COMMAND_NAMES)?.as_array()?;
+        let words = value_of(self.value, named, names().command())?.as_array()?;
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         match words.as_slice() {
             [shell, flag, text] if shell.ends_with("sh") && flag.starts_with('-') => Some((*text).to_owned()),
@@ -108,7 +102,7 @@ impl<'a> CallArguments<'a> {
         if let Value::String(text) = self.value {
             return Some(text);
         }
-        text_of(self.value, self.entry.and_then(|entry| entry.content.as_deref()), PATCH_NAMES)
+        text_of(self.value, self.entry.and_then(|entry| entry.content.as_deref()), names().patch())
     }
 
     pub(super) fn paths(&self, does: Does) -> Vec<String> {
@@ -125,7 +119,7 @@ impl<'a> CallArguments<'a> {
             [&entry.path, &entry.content, &entry.old, &entry.new, &entry.command].map(Option::as_deref)
         });
         let is_known = |name: &str| {
-            own.contains(&Some(name)) || known.iter().chain(&[IDLE_NAMES]).any(|names| names.contains(&name))
+            own.contains(&Some(name)) || known.iter().chain(&[names().idle()]).any(|names| names.contains(&name))
         };
         object.iter().any(|(name, value)| !value.is_null() && !is_known(name))
     }
@@ -140,7 +134,7 @@ impl<'a> CallArguments<'a> {
     /// The file, if exactly one is named.
     fn only_path(&self) -> Option<String> {
         let is_named = self.entry.is_some_and(|entry| entry.path.is_some());
-        self.path().filter(|_| is_named || !self.is_told_twice(PATH_NAMES)).map(str::to_owned)
+        self.path().filter(|_| is_named || !self.is_told_twice(names().path())).map(str::to_owned)
     }
 
     pub(super) fn observe(&self, does: Does, result: &str) -> Vec<Observation> {
@@ -173,7 +167,7 @@ impl<'a> CallArguments<'a> {
         let is_read = |known: &[&[&str]]| (!self.has_others(known)).then_some(());
         match does {
             Does::Write | Does::Append => {
-                is_read(&[PATH_NAMES, CONTENT_NAMES, MODE_NAMES])?;
+                is_read(&[names().path(), names().content(), names().mode()])?;
                 let (path, text) = (named()?, self.content()?);
                 Some(vec![match does {
                     Does::Append => Observation::Append { path, text },
@@ -181,19 +175,27 @@ impl<'a> CallArguments<'a> {
                 }])
             }
             Does::Edit => {
-                is_read(&[PATH_NAMES, OLD_NAMES, NEW_NAMES, EDITS_NAMES, ALL_NAMES, REHEARSAL_NAMES, &["command"]])?;
+                is_read(&[
+                    names().path(),
+                    names().old(),
+                    names().replacement(),
+                    names().edits(),
+                    names().all(),
+                    names().rehearsal(),
+                    &["command"],
+                ])?;
                 self.observe_edits(path?)
             }
             Does::Insert => {
-                is_read(&[PATH_NAMES, INSERT_NAMES, &["insert_line", "after_line", "line", "command"]])?;
+                is_read(&[names().path(), names().insert(), &["insert_line", "after_line", "line", "command"]])?;
                 self.observe_insert(named()?).map(|insert| vec![insert])
             }
             Does::Patch => {
-                is_read(&[PATH_NAMES, PATCH_NAMES])?;
+                is_read(&[names().path(), names().patch()])?;
                 Some(observe_patch(self.patch_text()?, named())).filter(|changes| !changes.is_empty())
             }
             Does::Delete => {
-                is_read(&[PATH_NAMES])?;
+                is_read(&[names().path()])?;
                 Some(vec![Observation::Delete { path: named()? }])
             }
             Does::Move => self.observe_move(),
@@ -265,10 +267,10 @@ impl<'a> CallArguments<'a> {
 
     fn content(&self) -> Option<String> {
         let named = self.entry.and_then(|entry| entry.content.as_deref());
-        if named.is_none() && self.is_told_twice(CONTENT_NAMES) {
+        if named.is_none() && self.is_told_twice(names().content()) {
             return None;
         }
-        text_of(self.value, named, CONTENT_NAMES).map(str::to_owned)
+        text_of(self.value, named, names().content()).map(str::to_owned)
     }
 
     fn number(&self, names: &[&str]) -> Option<usize> {
@@ -279,15 +281,22 @@ impl<'a> CallArguments<'a> {
     /// What a read was asked for.
     fn asked(&self) -> ReadRequest<'a> {
         let given = |names: &[&str]| value_of(self.value, None, names).is_some_and(|value| !value.is_null());
-        let known: [&[&str]; 7] =
-            [PATH_NAMES, OFFSET_NAMES, START_NAMES, LIMIT_NAMES, RANGE_NAMES, ENTIRE_NAMES, &["command"]];
-        let range = value_of(self.value, None, RANGE_NAMES).and_then(Value::as_array);
+        let known: [&[&str]; 7] = [
+            names().path(),
+            names().offset(),
+            names().start(),
+            names().limit(),
+            names().range(),
+            ENTIRE_NAMES,
+            &["command"],
+        ];
+        let range = value_of(self.value, None, names().range()).and_then(Value::as_array);
         let firsts = match () {
             () if self.has_others(&known) => Vec::new(),
-            () if given(RANGE_NAMES) => range.and_then(|range| number_in(range.first()?)).into_iter().collect(),
-            () if given(START_NAMES) => self.number(START_NAMES).into_iter().collect(),
+            () if given(names().range()) => range.and_then(|range| number_in(range.first()?)).into_iter().collect(),
+            () if given(names().start()) => self.number(names().start()).into_iter().collect(),
             // Tools count from 0 or from 1.
-            () if given(OFFSET_NAMES) => match self.number(OFFSET_NAMES) {
+            () if given(names().offset()) => match self.number(names().offset()) {
                 Some(0) => vec![1],
                 Some(offset) => vec![offset, offset + 1],
                 None => Vec::new(),
@@ -296,7 +305,7 @@ impl<'a> CallArguments<'a> {
         };
         let firsts: Vec<usize> = if firsts.contains(&0) { Vec::new() } else { firsts };
         let is_entire = value_of(self.value, None, ENTIRE_NAMES).is_none_or(|value| value.as_bool() == Some(true));
-        let is_narrowed = !firsts.contains(&1) || given(LIMIT_NAMES) || given(RANGE_NAMES) || !is_entire;
+        let is_narrowed = !firsts.contains(&1) || given(names().limit()) || given(names().range()) || !is_entire;
         let range = range.filter(|_| !firsts.is_empty()).and_then(|range| match range.as_slice() {
             [first, last] => Some((number_in(first)?, number_in(last)?)),
             _ => None,
@@ -338,19 +347,20 @@ impl<'a> CallArguments<'a> {
 
     /// The edits of a call; `None` if one of them is not read completely.
     fn observe_edits(&self, path: &str) -> Option<Vec<Observation>> {
-        let listed: &[Value] = match value_of(self.value, None, EDITS_NAMES) {
+        let listed: &[Value] = match value_of(self.value, None, names().edits()) {
             Some(Value::Array(list)) => list,
             Some(one) => std::slice::from_ref(one),
             None => &[],
         };
         let mut edits: Vec<Observation> = Vec::with_capacity(listed.len() + 1);
         for one in listed {
-            let is_known =
-                |name: &String| [OLD_NAMES, NEW_NAMES, ALL_NAMES].iter().any(|names| names.contains(&name.as_str()));
+            let is_known = |name: &String| {
+                [names().old(), names().replacement(), names().all()].iter().any(|names| names.contains(&name.as_str()))
+            };
             one.as_object().filter(|object| object.keys().all(is_known))?;
             edits.push(self.observe_edit(path, one)?);
         }
-        let own = value_of(self.value, self.entry.and_then(|entry| entry.old.as_deref()), OLD_NAMES);
+        let own = value_of(self.value, self.entry.and_then(|entry| entry.old.as_deref()), names().old());
         if own.is_some() {
             edits.push(self.observe_edit(path, self.value)?);
         }
@@ -360,17 +370,18 @@ impl<'a> CallArguments<'a> {
     fn observe_edit(&self, path: &str, value: &Value) -> Option<Observation> {
         let named_old = self.entry.and_then(|entry| entry.old.as_deref());
         let named_new = self.entry.and_then(|entry| entry.new.as_deref());
-        let old = text_of(value, named_old, OLD_NAMES)?.to_owned();
-        let new = match value_of(value, named_new, NEW_NAMES).filter(|new| !new.is_null()) {
+        let old = text_of(value, named_old, names().old())?.to_owned();
+        let new = match value_of(value, named_new, names().replacement()).filter(|new| !new.is_null()) {
             Some(new) => new.as_str()?.to_owned(),
             None => String::new(),
         };
-        let all = match value_of(value, None, ALL_NAMES) {
+        let all = match value_of(value, None, names().all()) {
             None | Some(Value::Null) => false,
             Some(Value::String(text)) => text.parse().ok()?,
             Some(all) => all.as_bool()?,
         };
-        let takes_feed = TAKES_FEED.contains(&own_name(self.tool)) && new.is_empty() && !old.ends_with('\n');
+        let takes_feed =
+            known(own_name(self.tool)).is_some_and(Tool::takes_feed) && new.is_empty() && !old.ends_with('\n');
         let path = path.to_owned();
         Some(if old.is_empty() {
             Observation::Write { path, text: new }
@@ -382,7 +393,8 @@ impl<'a> CallArguments<'a> {
     /// Lines that are inserted: `insert_line` is the line before them, `line` the one after, 0 the end.
     fn observe_insert(&self, path: String) -> Option<Observation> {
         let named = self.entry.and_then(|entry| entry.content.as_deref());
-        let text = text_of(self.value, named, INSERT_NAMES).filter(|_| !self.is_told_twice(INSERT_NAMES))?.to_owned();
+        let text =
+            text_of(self.value, named, names().insert()).filter(|_| !self.is_told_twice(names().insert()))?.to_owned();
         let after = match (self.number(&["insert_line", "after_line"]), self.number(&["line"])) {
             (None, Some(0)) => return Some(Observation::Append { path, text }),
             (None, Some(line)) => line - 1,
@@ -393,12 +405,12 @@ impl<'a> CallArguments<'a> {
 
     /// A renamed file; `None` if not both names are read.
     fn observe_move(&self) -> Option<Vec<Observation>> {
-        if self.has_others(&[FROM_NAMES, TO_NAMES, PATH_NAMES]) || self.is_told_twice(TO_NAMES) {
+        if self.has_others(&[names().from(), names().to(), names().path()]) || self.is_told_twice(names().to()) {
             return Some(vec![self.somehow(None)]);
         }
         let named = self.entry.and_then(|entry| entry.path.as_deref());
-        let path = text_of(self.value, named, PATH_NAMES);
-        let both = match (text_of(self.value, None, FROM_NAMES), path, text_of(self.value, None, TO_NAMES)) {
+        let path = text_of(self.value, named, names().path());
+        let both = match (text_of(self.value, None, names().from()), path, text_of(self.value, None, names().to())) {
             (Some(from), None, Some(to)) | (None, Some(from), Some(to)) => Some((from.to_owned(), to.to_owned())),
             _ => None,
         };

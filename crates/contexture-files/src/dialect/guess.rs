@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Does, EDITS_NAMES, FROM_NAMES, NEW_NAMES, OLD_NAMES, PATH_NAMES, TO_NAMES, own_name, text_of, value_of};
-use crate::argument_names::WORD_NAMES;
+use super::{Does, own_name, text_of, value_of};
+use crate::argument_names::names;
 use crate::change_words::{CHANGING, PROJECT_CHANGING};
 use crate::commands::changes_no_file;
 use crate::mentions::looks_like_file;
@@ -105,14 +105,14 @@ pub(super) fn guess(name: &str, arguments: &Value) -> Does {
     }
     let words = words_of(own_name(name));
     let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
-    let (has_path, reads) = (has(PATH_NAMES), says(READING));
+    let (has_path, reads) = (has(names().path()), says(READING));
     let is_change = says(CHANGING) || asks_for_change(arguments);
     // A request to merge something is no merge, and a task is no file.
     let is_of_project = (says(PROJECT_CHANGING) || asks_for_change(arguments)) && !says(OTHER_THINGS);
     match () {
         () if names_call(arguments) => Does::Wrap,
-        () if has_path && has(OLD_NAMES) && has(NEW_NAMES) => Does::Edit,
-        () if has_path && value_of(arguments, None, EDITS_NAMES).is_some_and(lists_edits) => Does::Edit,
+        () if has_path && has(names().old()) && has(names().replacement()) => Does::Edit,
+        () if has_path && value_of(arguments, None, names().edits()).is_some_and(lists_edits) => Does::Edit,
         () if has_path && has(&["content", "file_text", "contents"]) && only_writes(&words) => Does::Write,
         () if own_name(name) == "git" || has(&["command", "cmd"]) && !has_path => Does::Run,
         () if is_apart_from_files(&words) || asks_to_look(arguments, &words) => Does::Nothing,
@@ -204,7 +204,7 @@ fn has_option(value: &Value) -> bool {
         }
         Value::Array(list) => list.iter().any(has_option),
         Value::Object(fields) => fields.iter().any(|(name, value)| match value {
-            Value::String(words) if WORD_NAMES.contains(&name.as_str()) => {
+            Value::String(words) if names().word().contains(&name.as_str()) => {
                 words.split_whitespace().any(|word| has_option(&Value::from(word)))
             }
             value => value.is_array() && has_option(value),
@@ -225,9 +225,9 @@ pub(super) fn paths_in(arguments: &Value) -> Vec<String> {
 }
 
 fn collect_paths(value: &Value, name: &str, paths: &mut Vec<String>) {
-    let is_named = PATH_NAMES.contains(&name) || LIST_NAMES.contains(&name);
+    let is_named = names().path().contains(&name) || LIST_NAMES.contains(&name);
     // These may be texts as well.
-    let is_end = FROM_NAMES.contains(&name) || TO_NAMES.contains(&name);
+    let is_end = names().from().contains(&name) || names().to().contains(&name);
     match value {
         Value::String(text) => {
             let addressed = text.strip_prefix("file:").and_then(path_of_address);
@@ -271,7 +271,9 @@ fn only_writes(words: &[String]) -> bool {
 /// Whether a value is an edit or a list of edits.
 fn lists_edits(value: &Value) -> bool {
     let one = value.as_array().map_or(Some(value), |list| list.first());
-    one.is_some_and(|one| text_of(one, None, OLD_NAMES).is_some() && text_of(one, None, NEW_NAMES).is_some())
+    one.is_some_and(|one| {
+        text_of(one, None, names().old()).is_some() && text_of(one, None, names().replacement()).is_some()
+    })
 }
 
 /// The words of a name such as `replace_symbol_body` or `replaceSymbolBody`, in lower case.

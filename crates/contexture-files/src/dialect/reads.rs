@@ -1,6 +1,8 @@
 //! What a read tool printed: whether numbers were added by the tool, and which text is the file's.
 
-use crate::framing::{KEPT_ELSEWHERE, is_cut_mark};
+use contexture_agents::{PrintedForm, tool as known};
+
+use crate::framing::{is_cut_mark, is_elsewhere};
 use crate::numbering::{Passage, Style, split_lines, split_number};
 
 /// What a read was asked for.
@@ -19,29 +21,6 @@ impl ReadRequest<'_> {
     fn may_begin_at(&self, line: usize) -> bool {
         self.firsts.iter().any(|first| (*first).max(1) == line)
     }
-}
-
-/// How read tools print, by name.
-const PRINTS: &[(PrintedForm, &[&str])] = &[
-    (
-        PrintedForm::Numbered(&[Style::Arrow, Style::Tab]),
-        &["Read", "ReadFile", "str_replace_editor", "str_replace_based_edit_tool", "file_editor"],
-    ),
-    (PrintedForm::Wrapped(&[Style::Colon, Style::Bar]), &["read"]),
-    (PrintedForm::Maybe(&[Style::Dot]), &["view"]),
-];
-
-/// The form of what a read tool prints.
-#[derive(Clone, Copy)]
-enum PrintedForm {
-    /// Every line carries its number in one of these styles.
-    Numbered(&'static [Style]),
-    /// Numbered in one of these styles between tags, by one agent; plain without them, by another.
-    Wrapped(&'static [Style]),
-    /// Numbered in one of these styles by some versions of the agent, and plain by others.
-    Maybe(&'static [Style]),
-    /// Some agents number the lines and some do not.
-    Either,
 }
 
 /// Tags between which an agent prints numbered lines.
@@ -67,13 +46,12 @@ const MOST_HEADINGS: usize = 4;
 
 /// The passages that a read shows, each with whether it is the whole file.
 pub(super) fn passages(asked: &ReadRequest<'_>, result: &str) -> Vec<(Passage, bool)> {
-    let form =
-        PRINTS.iter().find(|(_, names)| names.contains(&asked.tool)).map_or(PrintedForm::Either, |(form, _)| *form);
+    let form = known(asked.tool).and_then(|tool| tool.prints());
     let lines: Vec<&str> = split_lines(result).collect();
     if let Some(own) = own(&lines, asked) {
         return own;
     }
-    if asked.tool == "read_file"
+    if form == Some(&PrintedForm::Headed)
         && let Some(passage) = cut_file(result)
     {
         return without_long_lines(passage, false);
@@ -90,15 +68,15 @@ pub(super) fn passages(asked: &ReadRequest<'_>, result: &str) -> Vec<(Passage, b
         return shown.map(|(passage, _)| without_long_lines(passage, false)).unwrap_or_default();
     }
     let found = match form {
-        PrintedForm::Numbered(styles) => numbered(&lines, styles, asked),
-        PrintedForm::Wrapped(styles) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
+        Some(PrintedForm::Numbered(styles)) => numbered(&lines, styles, asked),
+        Some(PrintedForm::Wrapped(styles)) if TAGS.iter().any(|tag| result.trim_start().starts_with(tag)) => {
             numbered(&lines, styles, asked)
         }
-        PrintedForm::Maybe(styles) if styles.iter().any(|style| is_surely_numbered(&lines, *style, asked)) => {
+        Some(PrintedForm::Maybe(styles)) if styles.iter().any(|style| is_surely_numbered(&lines, *style, asked)) => {
             numbered(&lines, styles, asked)
         }
-        PrintedForm::Wrapped(_) | PrintedForm::Maybe(_) => plain(&lines, asked, result),
-        PrintedForm::Either => either(&lines, asked, result),
+        Some(PrintedForm::Wrapped(_) | PrintedForm::Maybe(_)) => plain(&lines, asked, result),
+        Some(PrintedForm::Headed) | None => either(&lines, asked, result),
     };
     let Some((passage, whole)) = found else { return Vec::new() };
     without_long_lines(passage, whole)
@@ -357,7 +335,8 @@ fn is_note(text: &str) -> bool {
     let is_named = first.starts_with("File: ") || first.starts_with("Path: ") || first.starts_with("Contents of ");
     is_heading
         || is_named
-        || starts.iter().chain(&KEPT_ELSEWHERE).any(|start| text.trim_start().starts_with(start))
+        || starts.iter().any(|start| text.trim_start().starts_with(start))
+        || is_elsewhere(text)
         || text.contains("<system-reminder>")
         || text.contains(CONTEXT)
 }

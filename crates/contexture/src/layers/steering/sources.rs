@@ -7,7 +7,7 @@ use contexture_core::host::{FileErrorCode, FsAdapter, ReadLimits, relative_path}
 use serde_json::Value;
 
 use crate::arguments::normal_path;
-use crate::files::argument_names::WORKDIR_NAMES;
+use crate::files::argument_names::names;
 
 /// Most files that are read for one call.
 const MAX_FILES: usize = 48;
@@ -69,7 +69,7 @@ impl SourceFiles {
         *self.directories.borrow_mut() = vec![String::new()];
         self.seen.borrow_mut().clear();
         self.is_lost.set(false);
-        for name in WORKDIR_NAMES {
+        for name in names().workdir() {
             if let Some(directory) = arguments.get(*name).and_then(Value::as_str) {
                 self.enter(Some(directory));
             }
