@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use contexture_agents::every;
 use contexture_core::item::FunctionCall;
 use contexture_core::window::fence_for;
 use serde_json::Value;
@@ -35,9 +36,6 @@ const MAX_OUTCOME_CHARS: usize = 120;
 
 /// Longest answer of a person or another agent in a record, in bytes. Nine in ten are shorter.
 const MAX_ANSWER_BYTES: usize = 8_000;
-
-/// Where Claude Code adds how to go on with an agent, and its usage.
-const AGENT_TRAILER: &str = "\nagentId: ";
 
 /// Of a longer answer, one part in this many is its end and the rest is its start.
 const ANSWER_END_PART: usize = 3;
@@ -377,7 +375,8 @@ fn named_text<'a>(arguments: &'a Value, names: &[&str]) -> Option<&'a str> {
 
 /// What a person or another agent answered, on one line: a report is what the agent has found out.
 fn answer(result: &str) -> String {
-    let said = result.split(AGENT_TRAILER).next().unwrap_or_default();
+    let ends = every(|agent| agent.output().report_end());
+    let said = ends.fold(result, |said, end| said.split(end).next().unwrap_or_default());
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let text = flat(&lines.join(" "));
     if text.len() <= MAX_ANSWER_BYTES {

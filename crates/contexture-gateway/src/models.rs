@@ -44,9 +44,6 @@ const MAX_SAID: usize = 10_000;
 /// The built-in table.
 const TABLE: &str = include_str!("models/models.toml");
 
-/// Names that agents know, each with the agent.
-const AGENT_MODELS: &str = include_str!("models/agent_models.txt");
-
 /// A model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
@@ -405,7 +402,7 @@ impl Default for Models {
 
 /// The names that agents know.
 pub fn agent_models() -> impl Iterator<Item = &'static str> {
-    names_in(AGENT_MODELS)
+    contexture_agents::every(|agent| agent.models()).copied()
 }
 
 /// The names in a list: the first word of each line that is no comment.

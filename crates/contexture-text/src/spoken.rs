@@ -2,15 +2,7 @@
 
 use std::borrow::Cow;
 
-/// How harnesses begin texts that are theirs alone.
-const HARNESS: &[&str] = &[
-    "<local-command",
-    "<command-",
-    "Caveat:",
-    "# AGENTS.md instructions for ",
-    "[Request interrupted",
-    "Base directory for this skill: ",
-];
+use contexture_agents::every;
 
 /// What is shown for a message without text.
 const EMPTY: &str = "…";
@@ -28,7 +20,7 @@ pub fn spoken(text: &str) -> Option<&str> {
     while let Some(after) = after_element(rest) {
         rest = after.trim_start();
     }
-    let is_harness = HARNESS.iter().any(|start| rest.starts_with(start));
+    let is_harness = every(|agent| agent.notes().untyped()).any(|start| rest.starts_with(start));
     (!rest.is_empty() && rest != EMPTY && !is_harness).then_some(rest)
 }
 

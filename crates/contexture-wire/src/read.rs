@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contexture_agents::every;
 use contexture_core::item::{Item, Meta, Origin};
 use serde_json::value::RawValue;
 
@@ -13,15 +14,11 @@ use super::{anthropic, chat, gemini, responses};
 /// How harnesses mark what they add to messages on their own account: before it, and after it.
 pub(super) const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
 
-/// What harnesses remind of by themselves, by words that are in it. All other reminders are taken for somebody's
-/// instructions.
-const NOTES: &[(&str, &str)] = &[
-    ("TodoWrite tool hasn't been used recently", "todo_reminder"),
-    ("task tools haven't been used recently", "task_reminder"),
-    ("Your todo list has changed", "todo_reminder"),
-    ("was modified, either by the user or by a linter", "edited_text_file"),
-    ("The user selected the lines", "selected_lines_in_ide"),
-];
+/// What harnesses remind of by themselves: words, and the kind of note that has them. All other reminders are taken for
+/// somebody's instructions.
+fn notes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    every(|agent| agent.notes().reminders()).map(|reminder| (reminder.words(), reminder.kind()))
+}
 
 /// Reads a message as its units, in order.
 ///
@@ -65,7 +62,7 @@ pub fn as_reminder(origin: &Origin, text: &str) -> String {
         Origin::Harness { kind, path } => (kind.as_deref(), path.as_deref()),
         Origin::Said | Origin::Layer { .. } => (None, None),
     };
-    let note = NOTES.iter().find(|(_, noted)| kind == Some(*noted));
+    let note = notes().find(|(_, noted)| kind == Some(*noted));
     let note = note.map(|(words, _)| match path {
         Some(path) => format!("Note: {path} {words}\n"),
         None => format!("{words}\n"),
@@ -97,6 +94,6 @@ fn origin_of(item: &Item) -> Origin {
     if !text.trim_start().starts_with(REMINDER[0]) {
         return Origin::Said;
     }
-    let note = NOTES.iter().find(|(words, _)| text.contains(words));
-    Origin::Harness { kind: note.map(|(_, kind)| (*kind).into()), path: None }
+    let note = notes().find(|(words, _)| text.contains(words));
+    Origin::Harness { kind: note.map(|(_, kind)| kind.into()), path: None }
 }

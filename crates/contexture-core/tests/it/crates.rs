@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 const CRATES: [(&str, &[&str]); 14] = [
     ("contexture-core", &[]),
     ("contexture-agents", &[]),
-    ("contexture-text", &["contexture-core"]),
+    ("contexture-text", &["contexture-agents", "contexture-core"]),
     ("contexture-store", &["contexture-core", "contexture-text"]),
-    ("contexture-wire", &["contexture-core", "contexture-text"]),
+    ("contexture-wire", &["contexture-agents", "contexture-core", "contexture-text"]),
     ("contexture-files", &["contexture-agents", "contexture-core", "contexture-text"]),
-    ("contexture-fold", &["contexture-core", "contexture-files", "contexture-text"]),
+    ("contexture-fold", &["contexture-agents", "contexture-core", "contexture-files", "contexture-text"]),
     ("contexture-memory", &["contexture-core", "contexture-files", "contexture-text"]),
     (
         "contexture",
@@ -27,7 +27,7 @@ const CRATES: [(&str, &[&str]); 14] = [
             "contexture-wire",
         ],
     ),
-    ("contexture-gateway", &["contexture", "contexture-core", "contexture-text"]),
+    ("contexture-gateway", &["contexture", "contexture-agents", "contexture-core", "contexture-text"]),
     ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
     ("contexture-measure", &["contexture"]),
     ("contexture-terminal", &["contexture-core"]),

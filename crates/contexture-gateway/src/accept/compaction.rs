@@ -2,6 +2,7 @@
 
 use contexture::item::{Content, Role};
 use contexture::wire::{Request, Unit, read};
+use contexture_agents::every;
 use memchr::memmem;
 
 /// How many messages at the end are looked at.
@@ -10,47 +11,18 @@ const MAX_AFTER: usize = 8;
 /// How some clients write the angle brackets of a phrase in JSON.
 const ESCAPED: &str = "\\u003c";
 
-/// Phrases by which clients ask a model to summarise the conversation, each with the clients that use it. No new
-/// decisions are made for such a request.
-const COMPACTION_WORDS: &[(&str, &str)] = &[
-    ("Claude Code, Roo Code", "Your task is to create a detailed summary of the conversation so far"),
-    ("Claude Code, of the newest messages", "Your task is to create a detailed summary of the RECENT portion of the"),
-    ("Claude Code, of what came before", "Your task is to create a detailed summary of this conversation"),
-    ("Anthropic's SDKs", "Write a continuation summary that will allow you (or another instance of yourself)"),
-    ("Codex, Mistral Vibe", "You are performing a CONTEXT CHECKPOINT COMPACTION"),
-    ("OpenCode until 1.17", "Provide a detailed prompt for continuing our conversation above"),
-    ("OpenCode", "Create a new anchored summary from the conversation history"),
-    ("OpenCode, again", "Here is the summary of the conversation before the <conversation> above"),
-    ("Gemini CLI, Qwen Code", "<state_snapshot>"),
-    ("Copilot CLI", "Please create a detailed summary of the conversation so far. The history is being compacted"),
-    ("pi", "Create a structured context checkpoint summary"),
-    ("Kimi CLI, earlier", "You are tasked with compacting a coding conversation context"),
-    ("Kimi CLI", "You are now given a task to compact this conversation context"),
-    ("Kimi Code", "You are about to run out of context. Create a handoff summary for the"),
-    ("goose", "Please summarize the conversation history provided in the system prompt"),
-    ("goose", "An llm context limit was reached when a user was in a working session with an agent"),
-    ("OpenHands", "You are maintaining a context-aware state summary for an interactive agent"),
-    ("Crush", "You are summarizing a conversation to preserve context for continuing work later"),
-    ("Cline until 3", "The current conversation is rapidly running out of context"),
-    ("Cline", "Summarize this session for continuation. Be concise and factual."),
-    ("Roo Code", "This summarization request is a SYSTEM OPERATION, not a user message"),
-    ("Roo Code, Kilo Code", "Summarize the conversation so far, as described in the prompt instructions"),
-    ("Continue's CLI", "Please provide a concise summary of our conversation so far, capturing the key context"),
-    ("gptme", "produce a structured checkpoint before history is compacted"),
-    ("gptme, of a part", "an older part of a long conversation that no longer fits in a single summarization request"),
-    ("LangChain, deepagents", "extract the highest quality/most relevant context from the conversation history below"),
-];
+/// The phrases by which clients ask a model to summarise the conversation. No new decisions are made for such a request.
+fn asks() -> impl Iterator<Item = &'static str> {
+    every(|agent| agent.compaction().asks()).copied()
+}
 
 /// Phrases that are in instructions only, which are other ones then than in the rest of the conversation.
-const INSTRUCTION_WORDS: &[(&str, &str)] = &[
-    ("Claude Code, Roo Code", "You are a helpful AI assistant tasked with summarizing conversations"),
-    ("Gemini CLI, Qwen Code", "distilling chat history into a structured XML"),
-    ("Strands Agents", "You are a conversation summarizer. Provide a concise summary of the conversation"),
-    ("aider", "*Briefly* summarize this partial conversation about programming"),
-];
+fn instructs() -> impl Iterator<Item = &'static str> {
+    every(|agent| agent.compaction().instructs()).copied()
+}
 
-fn has_any(words: &[(&str, &str)], text: &str) -> bool {
-    words.iter().any(|(_, words)| memmem::find(text.as_bytes(), words.as_bytes()).is_some())
+fn has_any(mut phrases: impl Iterator<Item = &'static str>, text: &str) -> bool {
+    phrases.any(|words| memmem::find(text.as_bytes(), words.as_bytes()).is_some())
 }
 
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may
@@ -63,7 +35,7 @@ pub(crate) fn compaction(request: &Request<'_>) -> Option<usize> {
     }
     let units = |at: usize| read(request.format(), messages[at], None).unwrap_or_default();
     let is_of_model = |at: usize| units(at).first().is_some_and(|unit| unit.item.is_of_model());
-    let asks_at = |at: &usize| may_ask(messages[*at].get()) && has_any(COMPACTION_WORDS, &said(&units(*at)));
+    let asks_at = |at: &usize| may_ask(messages[*at].get()) && has_any(asks(), &said(&units(*at)));
     let lead = request.leading_instructions();
     if last <= lead {
         // A conversation of one message is no conversation, unless it is told in that message.
@@ -79,7 +51,7 @@ pub(crate) fn compaction(request: &Request<'_>) -> Option<usize> {
 /// Whether a message may ask for a summary, without reading it: it has the words, or may have them in another form.
 fn may_ask(message: &str) -> bool {
     let has_blocks = || message.matches("\"text\":").nth(1).is_some();
-    has_any(COMPACTION_WORDS, message) || message.contains(ESCAPED) || has_blocks()
+    has_any(asks(), message) || message.contains(ESCAPED) || has_blocks()
 }
 
 /// What a message says, all blocks in one. Outputs of tools are no part of it: they may contain the same words.
@@ -92,7 +64,7 @@ fn said(units: &[Unit]) -> String {
 /// Whether the instructions of a request are for a summary.
 fn is_instructed(request: &Request<'_>, lead: usize) -> bool {
     let leading = request.messages().iter().take(lead).map(|message| message.get());
-    let is_asked = |text: &str| has_any(INSTRUCTION_WORDS, text) || has_any(COMPACTION_WORDS, text);
+    let is_asked = |text: &str| has_any(instructs(), text) || has_any(asks(), text);
     request.others().into_iter().chain(leading).any(is_asked)
 }
 
@@ -146,7 +118,7 @@ mod tests {
     #[test]
     fn the_prompts_of_all_clients_are_recognised_wherever_they_are() {
         for format in Format::ALL {
-            for (_, words) in COMPACTION_WORDS {
+            for words in asks() {
                 let prompt = format!("Before it. {words}, and after it.");
                 let usual = "You are a coding agent.";
                 check(format, usual, &["Do it.", "Done.", &prompt], true, Some(2));
@@ -161,7 +133,7 @@ mod tests {
                 check(format, usual, &["Do it.", "Done.", &prompt, "<summary>"], true, Some(2));
                 check(format, &prompt, &["Do it.", "Done.", "Go on with that."], true, Some(2));
             }
-            for (_, words) in INSTRUCTION_WORDS {
+            for words in instructs() {
                 let instructions = format!("Before it. {words}, and after it.");
                 check(format, &instructions, &["Do it.", "Done.", "Go on with that."], true, Some(2));
                 check(format, &instructions, &["All that was said: nothing."], false, Some(0));

@@ -1,6 +1,7 @@
 //! Headers that are forwarded, and what they say about the client.
 
 use axum::http::{HeaderMap, HeaderName, header};
+use contexture_agents::every;
 
 use crate::models::Asks;
 use crate::provider::upstream::Looks;
@@ -17,10 +18,6 @@ const HOP_BY_HOP: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-
-/// Headers by which clients name their session, and those that distinguish a part of it.
-const SESSIONS: &[&str] = &["x-claude-code-session-id", "session-id", "session_id", "x-session-id", "agent-session-id"];
-const PARTS: &[&str] = &["x-claude-code-agent-id", "thread-id", "x-parent-session-id"];
 
 /// Headers that report the use of a quota.
 const QUOTAS: &[&str] = &["anthropic-ratelimit-unified", "x-codex-primary", "x-codex-secondary"];
@@ -61,28 +58,24 @@ pub(crate) fn is_signed(headers: &HeaderMap) -> bool {
 /// The client's session, if the headers name one.
 pub(crate) fn session_of(headers: &HeaderMap) -> String {
     let text = |name: &&str| headers.get(*name).and_then(|value| value.to_str().ok());
-    let session = SESSIONS.iter().find_map(text).unwrap_or_default();
-    let parts: Vec<&str> = PARTS.iter().filter_map(text).collect();
+    let session = every(|agent| agent.session().session()).find_map(text).unwrap_or_default();
+    let parts: Vec<&str> = every(|agent| agent.session().part()).filter_map(text).collect();
     match session.is_empty() && parts.is_empty() {
         true => String::new(),
         false => format!("{session}/{}", parts.join("/")),
     }
 }
 
-/// Headers that only requests of sub-agents have.
-const SUB_AGENTS: &[&str] = &["x-claude-code-agent-id", "x-parent-session-id", "x-openai-subagent"];
-
 /// Whether the client says that a sub-agent sends the request.
 pub(crate) fn is_sub_agent(headers: &HeaderMap) -> bool {
-    SUB_AGENTS.iter().any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
+    every(|agent| agent.session().sub_agent()).any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Whether the client says that it is summarising the conversation.
 pub(crate) fn is_compaction(headers: &HeaderMap) -> bool {
-    let has = |name: &str, words: &str| {
-        headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(words))
-    };
-    has("x-interaction-type", "compaction") || has("x-codex-turn-metadata", "\"request_kind\":\"compact")
+    every(|agent| agent.compaction().headers()).any(|mark| {
+        headers.get(mark.name()).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(mark.has()))
+    })
 }
 
 /// What a request says about the window of its model.

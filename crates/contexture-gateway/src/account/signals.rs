@@ -12,6 +12,7 @@ use contexture::files::observation::Kind;
 use contexture::item::{FunctionCallOutput, Item, Outcome, Role};
 use contexture::redact::redact;
 use contexture::wire::{Format, read_at};
+use contexture_agents::every;
 use contexture_text::spoken::title_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -36,31 +37,8 @@ const MOST_COMPARED_BYTES: usize = 16 << 10;
 /// The longest output that can be the message of an edit that failed.
 const MOST_MESSAGE_BYTES: usize = 4_000;
 
-/// What tools of agents say when the text to be replaced is not in the file, in lower case.
-const NOT_IN_FILE: &[&str] = &[
-    "string to replace not found",
-    "old_string not found",
-    "oldstring not found",
-    "old_str` did not appear",
-    "did not appear verbatim",
-    "not found in the file",
-    "not found in file",
-    "failed to find expected lines",
-    "failed to find context",
-    "could not find the exact",
-    "could not find the string",
-    "no match found",
-    "no exact match",
-    "no occurrences",
-    "0 occurrences",
-    "does not match any",
-];
-
 /// How outputs of calls that failed begin, where the format does not say it, in lower case.
 const FAILED: &[&str] = &["error", "<tool_use_error>", "<error>", "failed to "];
-
-/// How a user says that something was stopped, in the words of agents.
-const INTERRUPTED: &[&str] = &["[request interrupted by user", "<turn_aborted>"];
 
 /// How somebody begins who is not content, in lower case.
 const NO: &[&str] = &[
@@ -214,7 +192,7 @@ impl SignalReader {
         };
         let is_missing = called.kind == Kind::Edit
             && text.len() <= MOST_MESSAGE_BYTES
-            && NOT_IN_FILE.iter().any(|words| start.contains(words));
+            && every(|agent| agent.output().not_in_file()).any(|words| start.contains(words));
         self.counts.tool_errors += u64::from(is_failed || is_missing);
         self.counts.failed_edits += u64::from(is_missing);
         if is_failed || is_missing {
@@ -238,7 +216,8 @@ impl SignalReader {
 
     /// Counts what the user said in one message.
     fn said(&mut self, texts: &[String]) {
-        let is_interrupted = |text: &str| INTERRUPTED.iter().any(|words| text.starts_with(words));
+        let is_interrupted =
+            |text: &str| every(|agent| agent.notes().interrupted()).any(|words| text.starts_with(words));
         let start = |text: &String| start_of(text.trim(), MOST_COMPARED_BYTES).to_lowercase();
         let texts: Vec<String> = texts.iter().map(start).collect();
         self.counts.interruptions += u64::from(texts.iter().any(|text| is_interrupted(text)));
