@@ -107,7 +107,12 @@ pub fn main() -> ExitCode {
 fn program(screen: Screen) -> clap::Command {
     let styles =
         Styles::styled().header(AnsiColor::Green.on_default().bold()).usage(AnsiColor::Green.on_default().bold());
-    groups::grouped(CommandLine::command().term_width(screen.columns).styles(styles), screen)
+    let program = CommandLine::command().term_width(screen.columns).styles(styles);
+    let program = program.mut_subcommands(|command| match command.get_name() {
+        "run" => command.defer(|run| run.after_long_help(gateway::run::known_agents())),
+        _ => command,
+    });
+    groups::grouped(program, screen)
 }
 
 fn run(arguments: CommandLine, screen: Screen) -> Result<(), Failure> {

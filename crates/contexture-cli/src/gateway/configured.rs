@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use contexture_agents::{DirectoryReach, SettingPlace};
 use contexture_text::yaml;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -24,130 +24,74 @@ pub(super) struct Surroundings<'a> {
     pub(super) arguments: &'a [String],
 }
 
-/// One place in which something may be configured: exactly one of variable, file, argument, directory and flag.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SettingPlace {
-    #[serde(default)]
-    variable: Option<String>,
-    /// A file, with the key in it.
-    #[serde(default)]
-    file: Option<String>,
-    #[serde(default)]
-    key: String,
-    /// Files of which only the first that is there counts, in the working directory or the nearest one above it; those of
-    /// the user's directory come last.
-    #[serde(default)]
-    nearest: Vec<String>,
-    /// In which directories above the working directory a file with a relative name counts.
-    #[serde(default)]
-    reach: DirectoryReach,
-    /// The user's own file, which is none of a project even if that is in the user's directory.
-    #[serde(default)]
-    except: Option<String>,
-    /// A word that no file beneath `file`, which is a directory then, may have.
-    #[serde(default)]
-    word: Option<String>,
-    /// An argument with a value, in all its spellings. With a key, the value is a file of settings, or settings in JSON.
-    #[serde(default)]
-    argument: Option<Vec<String>>,
-    /// What the value of the argument begins with, if it counts.
-    #[serde(default)]
-    after: String,
-    /// An argument without a value.
-    #[serde(default)]
-    flag: Option<String>,
-    /// Whether it is the first argument, if that names a directory.
-    #[serde(default)]
-    directory: bool,
-    /// Whether it beats variables.
-    #[serde(default)]
-    pub(super) beats: bool,
+/// The value, if it is there.
+///
+/// # Errors
+/// A file is there, but cannot be understood, so nobody knows what it says.
+pub(super) fn value(place: &SettingPlace, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+    if let Some(name) = place.variable() {
+        return Ok((around.variable)(name).filter(|value| !value.trim().is_empty()));
+    }
+    if let Some(names) = place.argument() {
+        let value = argument(around.arguments, names, place.after());
+        return if place.key().is_empty() { Ok(value) } else { value_in(place, value, around) };
+    }
+    if place.directory() {
+        let first = around.arguments.first().filter(|first| around.directory.join(first).is_dir());
+        return Ok(first.filter(|first| *first != ".").cloned());
+    }
+    if let Some(flag) = place.flag() {
+        return Ok(around.arguments.iter().any(|given| given == flag).then(|| "on".to_owned()));
+    }
+    if let Some(word) = place.word() {
+        return Ok(paths(place, around).iter().find_map(|path| file_with(path, word)));
+    }
+    for path in paths(place, around) {
+        let settings = settings_of(&path).map_err(|why| unreadable(&path, &why))?;
+        let value = settings.and_then(|settings| looked_up(&settings, place.key()));
+        if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
 }
 
-/// In which directories a file with a relative name counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DirectoryReach {
-    /// In the working directory alone.
-    Here,
-    /// And in those above it, up to the repository's.
-    #[default]
-    Repository,
-    /// The same, and outside of a repository in all above it.
-    Root,
+/// The files that count, in the order in which they do.
+fn paths(place: &SettingPlace, around: &Surroundings<'_>) -> Vec<PathBuf> {
+    match place.file() {
+        Some(file) => {
+            let own = place.except().and_then(|own| fs::canonicalize(path_of(own, around)?).ok());
+            let is_own = |path: &PathBuf| own.is_some() && fs::canonicalize(path).ok() == own;
+            paths_of(file, *place.reach(), around).into_iter().filter(|path| !is_own(path)).collect()
+        }
+        None => nearest(place.nearest(), around).into_iter().collect(),
+    }
 }
 
-impl SettingPlace {
-    /// The value, if it is there.
-    ///
-    /// # Errors
-    /// A file is there, but cannot be understood, so nobody knows what it says.
-    pub(super) fn value(&self, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
-        if let Some(name) = &self.variable {
-            return Ok((around.variable)(name).filter(|value| !value.trim().is_empty()));
+/// The value of the key in settings that an argument has or names.
+fn value_in(place: &SettingPlace, given: Option<String>, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    let settings = match given.trim_start().starts_with('{') {
+        true => serde_json::from_str(&given).ok(),
+        false => {
+            let path = around.directory.join(&given);
+            settings_of(&path).map_err(|why| unreadable(&path, &why))?
         }
-        if let Some(names) = &self.argument {
-            let value = argument(around.arguments, names, &self.after);
-            return if self.key.is_empty() { Ok(value) } else { self.value_in(value, around) };
-        }
-        if self.directory {
-            let first = around.arguments.first().filter(|first| around.directory.join(first).is_dir());
-            return Ok(first.filter(|first| *first != ".").cloned());
-        }
-        if let Some(flag) = &self.flag {
-            return Ok(around.arguments.contains(flag).then(|| "on".to_owned()));
-        }
-        if let Some(word) = &self.word {
-            return Ok(self.paths(around).iter().find_map(|path| file_with(path, word)));
-        }
-        for path in self.paths(around) {
-            let settings = settings_of(&path).map_err(|why| unreadable(&path, &why))?;
-            let value = settings.and_then(|settings| looked_up(&settings, &self.key));
-            if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
-    }
+    };
+    Ok(settings.and_then(|settings| looked_up(&settings, place.key())).filter(|value| !value.trim().is_empty()))
+}
 
-    /// The files that count, in the order in which they do.
-    fn paths(&self, around: &Surroundings<'_>) -> Vec<PathBuf> {
-        match &self.file {
-            Some(file) => {
-                let own = self.except.as_ref().and_then(|own| fs::canonicalize(path_of(own, around)?).ok());
-                let is_own = |path: &PathBuf| own.is_some() && fs::canonicalize(path).ok() == own;
-                paths_of(file, self.reach, around).into_iter().filter(|path| !is_own(path)).collect()
-            }
-            None => nearest(&self.nearest, around).into_iter().collect(),
-        }
-    }
-
-    /// The value of the key in settings that an argument has or names.
-    fn value_in(&self, given: Option<String>, around: &Surroundings<'_>) -> Result<Option<String>, Failure> {
-        let Some(given) = given else { return Ok(None) };
-        let settings = match given.trim_start().starts_with('{') {
-            true => serde_json::from_str(&given).ok(),
-            false => {
-                let path = around.directory.join(&given);
-                settings_of(&path).map_err(|why| unreadable(&path, &why))?
-            }
-        };
-        Ok(settings.and_then(|settings| looked_up(&settings, &self.key)).filter(|value| !value.trim().is_empty()))
-    }
-
-    /// Its name, for people.
-    pub(super) fn name(&self) -> String {
-        let file = self.file.as_ref().or(self.nearest.first());
-        match (&self.variable, &self.argument, &self.flag, file) {
-            (.., Some(file)) if self.word.is_some() => format!("an extension in `{}`", plain(file)),
-            (Some(name), ..) | (_, _, Some(name), _) => format!("`{name}`"),
-            (_, Some(names), ..) if !self.key.is_empty() => format!("`{}` in `{}`", self.key, names[0]),
-            (_, Some(names), ..) => format!("`{} {}`", names[0], self.after).replace(" `", "`"),
-            (.., Some(file)) => format!("`{}` in `{}`", self.key, plain(file)),
-            _ if self.directory => "its directory".to_owned(),
-            _ => String::new(),
-        }
+/// Its name, for people.
+pub(super) fn name_of(place: &SettingPlace) -> String {
+    let file = place.file().or(place.nearest().first().copied());
+    match (place.variable(), place.argument(), place.flag(), file) {
+        (.., Some(file)) if place.word().is_some() => format!("an extension in `{}`", plain(file)),
+        (Some(name), ..) | (_, _, Some(name), _) => format!("`{name}`"),
+        (_, Some(names), ..) if !place.key().is_empty() => format!("`{}` in `{}`", place.key(), names[0]),
+        (_, Some(names), ..) => format!("`{} {}`", names[0], place.after()).replace(" `", "`"),
+        (.., Some(file)) => format!("`{}` in `{}`", place.key(), plain(file)),
+        _ if place.directory() => "its directory".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -207,9 +151,9 @@ fn above(directory: &Path, file: &str, reach: DirectoryReach) -> Vec<PathBuf> {
 }
 
 /// The first of some files that is there: by directory from this one to the root, and then in the user's.
-fn nearest(names: &[String], around: &Surroundings<'_>) -> Option<PathBuf> {
+fn nearest(names: &[&str], around: &Surroundings<'_>) -> Option<PathBuf> {
     let (own, shared): (Vec<_>, Vec<_>) = names.iter().partition(|name| !name.starts_with(['~', '{']));
-    let near = around.directory.ancestors().flat_map(|directory| own.iter().map(|name| directory.join(name.as_str())));
+    let near = around.directory.ancestors().flat_map(|directory| own.iter().map(|name| directory.join(name)));
     let users = shared.into_iter().filter_map(|name| path_of(name, around));
     near.chain(users).find(|path| path.exists())
 }
@@ -224,11 +168,11 @@ fn file_with(directory: &Path, word: &str) -> Option<String> {
 }
 
 /// The value of an argument, as `--name value` or `--name=value`.
-fn argument(arguments: &[String], names: &[String], after: &str) -> Option<String> {
+fn argument(arguments: &[String], names: &[&str], after: &str) -> Option<String> {
     let own = arguments.iter().take_while(|argument| *argument != "--");
     let follows = arguments.iter().skip(1).map(Some).chain([None]);
     let found = own.zip(follows).filter_map(|(argument, next)| {
-        names.iter().find_map(|name| match argument.strip_prefix(name.as_str())? {
+        names.iter().find_map(|name| match argument.strip_prefix(*name)? {
             "" => Some(next.cloned().unwrap_or_default()),
             rest if name.starts_with("--") => rest.strip_prefix('=').map(str::to_owned),
             rest => Some(rest.trim_start_matches('=').to_owned()),
@@ -420,8 +364,11 @@ mod tests {
     fn arguments_are_found_however_they_are_written() {
         let check = |arguments: &[&str], expected: Option<&str>| {
             let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-            let names = ["-c".to_owned(), "--config".to_owned()];
-            assert_eq!(argument(&arguments, &names, "model_provider=").as_deref(), expected, "{arguments:?}");
+            assert_eq!(
+                argument(&arguments, &["-c", "--config"], "model_provider=").as_deref(),
+                expected,
+                "{arguments:?}"
+            );
         };
         check(&["-c", "model_provider=x"], Some("x"));
         check(&["exec", "--config=model_provider = x"], Some("x"));

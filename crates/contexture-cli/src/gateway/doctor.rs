@@ -117,8 +117,8 @@ fn unseen(agent: &Agent, trial: &AgentTrial) -> Failure {
             format!("the gateway saw {seen} of `{name}`, but none that a model answered ({ended})")
         }
     });
-    match (&agent.hint, trial.words.is_empty()) {
-        (Some(hint), _) => failure.hint(hint.clone()),
+    match (agent.hint(), trial.words.is_empty()) {
+        (Some(hint), _) => failure.hint(hint),
         (None, false) => failure.hint(format!("what `{name}` said above may be the reason: is it logged in?")),
         (None, true) => failure.hint("look up how it is told the address of its provider, and pass that with --set"),
     }

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use contexture_agents::Install;
 use contexture_gateway::{AccessKey, Upstreams};
 use serde_json::{Value, json};
 
-use super::agents::{Agent, AgentInstall as InstallRow};
+use super::agents::{Agent, otherwise, wanted};
 use super::configured::{SettingsSyntax, Surroundings, path_of};
 use super::flags;
 use crate::config::{ConfigFlags, OfGateway};
@@ -127,12 +128,12 @@ pub fn uninstall(command: &Uninstall) -> Result<(), Failure> {
 /// Where the gateway sends requests: what the agent uses now.
 fn destination(
     agent: &Agent,
-    row: &InstallRow,
+    row: &Install,
     usual: Upstreams,
     around: &Surroundings<'_>,
 ) -> Result<Upstreams, Failure> {
     let hint = format!("correct it, or start the agent with `contexture run {}`", agent.name);
-    if let Some(name) = row.otherwise(around).map_err(|failure| failure.hint(&hint))? {
+    if let Some(name) = otherwise(row, around).map_err(|failure| failure.hint(&hint))? {
         let failure = Failure::work(format!("`{}` cannot be installed: {name} is set", agent.name));
         return Err(failure.hint(format!("start it with `contexture run {}`", agent.name)));
     }
@@ -159,12 +160,12 @@ fn port(asked: Option<u16>) -> Result<u16, Failure> {
 /// The file of the agent's settings, and what is to be in it.
 fn changed(
     agent: &Agent,
-    row: &InstallRow,
+    row: &Install,
     around: &Surroundings<'_>,
     address: &str,
     key: &AccessKey,
 ) -> Result<ChangedFile, Failure> {
-    let paths: Vec<PathBuf> = row.files.iter().filter_map(|file| path_of(file, around)).collect();
+    let paths: Vec<PathBuf> = row.files().iter().filter_map(|file| path_of(file, around)).collect();
     let path = paths.iter().find(|path| path.exists()).or(paths.first());
     let path = path.ok_or_else(|| Failure::work(format!("where the settings of `{}` are is not known", agent.name)))?;
     // A link to a file that is kept elsewhere stays a link.
@@ -180,7 +181,7 @@ fn changed(
     let syntax = SettingsSyntax::of(&path);
     let fail = |why: String| unchanged(&path, &why);
     let settings = edit::read(syntax, &after).map_err(fail)?;
-    for (name, value) in row.wanted(|name| edit::found(&settings, &parts(name)).is_some()) {
+    for (name, value) in wanted(row, |name| edit::found(&settings, &parts(name)).is_some()) {
         let setting = AgentSetting { key: parts(name), value: fill(value) };
         let old = edit::found(&settings, &setting.key).and_then(|value| value.as_str()).map(str::to_owned);
         after = edit::with(syntax, &after, &setting).map_err(fail)?;

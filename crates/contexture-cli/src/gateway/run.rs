@@ -28,7 +28,6 @@ use contexture_terminal::screen::Screen;
 /// The agent works in the terminal as it always does. It is pointed at the gateway with variables and files of the
 /// gateway's own; no file of the agent is changed.
 #[derive(Args)]
-#[command(after_long_help = known_agents())]
 pub struct RunCommand {
     #[command(flatten)]
     flags: GatewayFlags,
@@ -76,7 +75,7 @@ async fn run_agent(command: &RunCommand) -> Result<ExitStatus, Failure> {
     for doubt in &destination.doubts {
         eprintln!("contexture: warning: {doubt}: its requests may not reach the gateway");
     }
-    if let Some(hint) = &agent.hint {
+    if let Some(hint) = agent.hint() {
         eprintln!("contexture: {hint}");
     }
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
@@ -161,8 +160,8 @@ fn no_proxy(name: &str) -> String {
     if before.is_empty() { "127.0.0.1,localhost".to_owned() } else { format!("{before},127.0.0.1,localhost") }
 }
 
-/// What the help says about agents.
-fn known_agents() -> String {
+/// What the help says about agents. Their files are only read for it if it is shown.
+pub(crate) fn known_agents() -> String {
     let names: Vec<String> = agents::known().into_iter().map(|agent| agent.name).collect();
     format!("Known agents: {}; any other command works with --set.", names.join(", "))
 }
@@ -170,7 +169,7 @@ fn known_agents() -> String {
 /// Possible reasons why no request was seen.
 fn unseen(agent: &Agent) -> String {
     let mut told = String::new();
-    if let Some(hint) = &agent.hint {
+    if let Some(hint) = agent.hint() {
         told.push_str(&format!("  {hint}\n"));
     }
     told + &format!("  `contexture doctor {}` shows whether it reaches the gateway\n", agent.name)

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::embedder::{configured_embedder, tell_trouble};
 use super::own::{NO_PROJECT, OpenedMemory, memory_path, open_memory, project_at};
-use super::sessions::{AGENTS, AgentSession, find_sessions, named_sessions};
+use super::sessions::{AgentSession, find_sessions, named_sessions, recorded};
 use crate::failure::Failure;
 use crate::settings::Command;
 use crate::source;
@@ -126,7 +126,7 @@ fn found(import: &SessionImport<'_>) -> Result<Vec<AgentSession>, Failure> {
     if import.paths.is_empty() {
         let sessions = find_sessions();
         if sessions.is_empty() {
-            let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+            let names: Vec<&str> = recorded().map(|(agent, _)| agent.name()).collect();
             let looked = format!("those of {} were looked for where they keep them", names.join(", "));
             return Err(Failure::work("no recorded sessions were found")
                 .hint(format!("{looked}; name files or directories to import others")));

@@ -6,6 +6,6 @@ mod opencode;
 mod session;
 mod find;
 
-pub(super) use agents::AGENTS;
+pub(super) use agents::recorded;
 pub(super) use find::{find_sessions, named_sessions};
 pub(super) use session::AgentSession;

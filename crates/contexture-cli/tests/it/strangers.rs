@@ -46,9 +46,8 @@ fn check_nowhere(directory: &Path, secret: &str) {
 
 #[test]
 fn no_agent_has_the_key_in_its_arguments_and_nothing_is_left_behind() {
-    let table = include_str!("../../src/gateway/agents.toml");
-    let names = table.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
-    let agents: Vec<&str> = names.collect();
+    let agents = contexture_agents::agents().iter().filter_map(|agent| Some(agent.run()?.name()));
+    let agents: Vec<&str> = agents.collect();
     assert!(agents.len() >= 14 && agents.contains(&"claude"), "{agents:?}");
     for agent in agents {
         let rig = Rig::new();

@@ -35,6 +35,7 @@ const CRATES: [(&str, &[&str]); 14] = [
         "contexture-cli",
         &[
             "contexture",
+            "contexture-agents",
             "contexture-core",
             "contexture-gateway",
             "contexture-inspect",

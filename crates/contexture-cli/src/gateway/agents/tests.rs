@@ -436,11 +436,11 @@ fn with_an_upstream_that_is_given_nothing_is_refused_but_doubts_are_said() {
 fn an_agent_that_is_not_installed_says_how_to_install_it() {
     let page = include_str!("../../../../../docs/agents.md");
     let missing = io::Error::from(io::ErrorKind::NotFound);
-    let named: Vec<Agent> = known().into_iter().filter(|agent| agent.package.is_some()).collect();
+    let named: Vec<Agent> = known().into_iter().filter(|agent| agent.run.package().is_some()).collect();
     assert!(named.len() > 10, "{} agents name a package", named.len());
     for agent in named {
         let failure = agent.not_started(&missing);
-        let package = agent.package.unwrap();
+        let package = agent.run.package().unwrap();
         assert!(failure.sentence().ends_with("it is not installed, or not on the PATH"), "{failure:?}");
         assert!(format!("{failure:?}").contains(&format!("install it with `{package}`")), "{failure:?}");
         let (name, package) = (agent.name, package.rsplit(' ').next().unwrap().to_owned());

@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use contexture_agents::SessionFile;
 use contexture_text::pattern::name_matches;
 use serde_json::Value;
 
-use super::agents::{AGENTS, Home, RecordingAgent, SessionFile};
+use super::agents::{directory_of, format_of, recorded};
 use super::rows::{self, SessionRow};
 use super::session::{AgentSession, START_BYTES, SessionContent};
 use crate::source::{RecordingSource, TranscriptProblem};
@@ -17,13 +18,14 @@ use crate::source::{RecordingSource, TranscriptProblem};
 /// All sessions of all agents, those of one agent together, oldest first.
 pub(in crate::memory) fn find_sessions() -> Vec<AgentSession> {
     let mut sessions = Vec::new();
-    for agent in AGENTS {
+    for (agent, recordings) in recorded() {
         let mut found: Vec<AgentSession> = Vec::new();
         let mut known = HashSet::new();
-        for home in agent.homes.iter().filter_map(Home::directory) {
-            for (pattern, keeps) in agent.files {
-                for path in matching(&home, pattern) {
-                    let of_file = sessions_in(agent, *keeps, &path, &home);
+        for home in recordings.homes().iter().filter_map(directory_of) {
+            for files in recordings.files() {
+                for path in matching(&home, files.pattern()) {
+                    let of_file = session_of(recordings.id(), agent.name(), &path, *files.has())
+                        .map_or(Vec::new(), |session| sessions_in(session, *files.has(), &home));
                     found.extend(of_file.into_iter().filter(|session| known.insert(session.thread())));
                 }
             }
@@ -42,8 +44,9 @@ pub(in crate::memory) fn named_sessions(
     for source in sources {
         match source.start(START_BYTES) {
             Some(Ok((_, Some(report), _))) => {
-                let agent = AGENTS.iter().find(|agent| agent.format == report.format);
-                let (id, name) = agent.map_or(("recording", "a recording"), |agent| (agent.id, agent.name));
+                let of_format = recorded().find(|(_, recordings)| format_of(recordings) == report.format);
+                let (id, name) = of_format
+                    .map_or(("recording", "a recording"), |(agent, recordings)| (recordings.id(), agent.name()));
                 sessions.extend(session_of(id, name, &source.path, SessionFile::Session));
             }
             Some(Err(unread)) => others.push((source.clone(), unread)),
@@ -53,27 +56,25 @@ pub(in crate::memory) fn named_sessions(
     (sessions, others)
 }
 
-fn sessions_in(agent: &RecordingAgent, keeps: SessionFile, path: &Path, home: &Path) -> Vec<AgentSession> {
-    let session = session_of(agent.id, agent.name, path, keeps);
+/// The sessions that a file has, if it has one or is a database.
+fn sessions_in(session: AgentSession, keeps: SessionFile, home: &Path) -> Vec<AgentSession> {
     match keeps {
-        SessionFile::Session | SessionFile::InDirectory => session.into_iter().collect(),
+        SessionFile::Session | SessionFile::InDirectory => vec![session],
         SessionFile::GeminiSession => {
-            let directory = path.ancestors().nth(2).and_then(|project| {
+            let directory = session.path.ancestors().nth(2).and_then(|project| {
                 let root = fs::read_to_string(project.join(".project_root")).ok()?;
                 Some(root.trim().to_owned()).filter(|root| !root.is_empty())
             });
-            session.map(|session| AgentSession { directory, ..session }).into_iter().collect()
+            vec![AgentSession { directory, ..session }]
         }
-        SessionFile::OpenCodeSession => {
-            let storage = home.join("storage");
-            session.and_then(|session| of_opencode_file(session, &storage)).into_iter().collect()
-        }
+        SessionFile::OpencodeSession => of_opencode_file(session, &home.join("storage")).into_iter().collect(),
         // A database that cannot be read, or is of another version, has no sessions for us.
-        SessionFile::OpenCodeDatabase => session.map_or(Vec::new(), |session| {
-            of_rows(&session, rows::opencode_sessions(path), &SessionContent::OpenCodeRows)
-        }),
-        SessionFile::GooseDatabase => session
-            .map_or(Vec::new(), |session| of_rows(&session, rows::goose_sessions(path), &SessionContent::GooseRows)),
+        SessionFile::OpencodeDatabase => {
+            of_rows(&session, rows::opencode_sessions(&session.path), &SessionContent::OpenCodeRows)
+        }
+        SessionFile::GooseDatabase => {
+            of_rows(&session, rows::goose_sessions(&session.path), &SessionContent::GooseRows)
+        }
     }
 }
 
