@@ -26,6 +26,7 @@ mod read;
 mod digest;
 mod plan;
 mod marks;
+pub mod encode;
 mod write;
 mod entry;
 mod system_turns;

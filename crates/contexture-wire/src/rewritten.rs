@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use contexture_core::item::Item;
 use serde_json::value::RawValue;
 
 use super::entry::OutgoingMessage;
@@ -68,8 +69,12 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<OutgoingMessage<'
                     entries.push(OutgoingMessage { from: Some(unmarked), ..OutgoingMessage::made(json) });
                 }
             }
-            Segment::Made(text) => entries.push(OutgoingMessage::made(write::made(format, text, mark))),
-            Segment::Told(text) => entries.push(OutgoingMessage::made(write::model_message(format, text, mark))),
+            Segment::Made(text) => {
+                entries.push(OutgoingMessage::made(write::made(format, &Item::user(&**text), mark)?));
+            }
+            Segment::Told(text) => {
+                entries.push(OutgoingMessage::made(write::made(format, &Item::assistant(&**text), mark)?));
+            }
             Segment::Part { message, units } => {
                 let raw = messages.get(*message).ok_or(WireError::OtherRequest)?;
                 let part = write::part(format, raw.get(), units)?;

@@ -1,43 +1,20 @@
 //! Messages as they are sent.
 
+use contexture_core::item::Item;
+use serde_json::value::RawValue;
+
 use super::anthropic::{self, ContentBlocks, MARK};
 use super::error::WireError;
 use super::fields::{Fields, quoted};
 use super::format::Format;
 use super::plan::ShownUnit;
-use super::{chat, gemini, responses};
+use super::{chat, encode, gemini, responses};
 
-/// A message that replaces others. It has the role of the user, which all providers accept anywhere.
-pub(super) fn made(format: Format, text: &str, mark: Option<&str>) -> String {
-    let text = quoted(text);
-    let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
-    match format {
-        Format::Messages => format!("{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":{text}{mark}}}]}}"),
-        Format::Chat => format!("{{\"role\":\"user\",\"content\":{text}}}"),
-        Format::Responses => {
-            format!(
-                "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":{text}}}]}}"
-            )
-        }
-        Format::Gemini => format!("{{\"role\":\"user\",\"parts\":[{{\"text\":{text}}}]}}"),
-    }
-}
-
-/// A text of the model as a message of its own. It has no id, since providers expect what belongs to an id with it.
-pub(super) fn model_message(format: Format, text: &str, mark: Option<&str>) -> String {
-    let text = quoted(text);
-    let mark = mark.map(|mark| format!(",\"{MARK}\":{mark}")).unwrap_or_default();
-    match format {
-        Format::Messages => {
-            format!("{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}{mark}}}]}}")
-        }
-        Format::Chat => format!("{{\"role\":\"assistant\",\"content\":{text}}}"),
-        Format::Responses => {
-            let content = format!("[{{\"type\":\"output_text\",\"text\":{text}}}]");
-            format!("{{\"type\":\"message\",\"role\":\"assistant\",\"content\":{content}}}")
-        }
-        Format::Gemini => format!("{{\"role\":\"model\",\"parts\":[{{\"text\":{text}}}]}}"),
-    }
+/// A message that replaces others. A text of the user has the role that all providers accept anywhere; one of the model
+/// has no id, since providers expect what belongs to an id with it.
+pub(super) fn made(format: Format, item: &Item, mark: Option<&str>) -> Result<String, WireError> {
+    let mark = mark.map(serde_json::from_str::<&RawValue>).transpose()?;
+    Ok(encode::message(format, item, mark))
 }
 
 /// Some parts of a message, or parts with another text.

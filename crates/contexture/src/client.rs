@@ -24,7 +24,6 @@
 mod key;
 mod error;
 mod retry;
-mod turns;
 mod decode;
 mod messages;
 mod chat;
@@ -49,6 +48,7 @@ pub use reader::response_items;
 pub use retry::{ClientRetry, RetryPolicy};
 
 use crate::wire::Format;
+use crate::wire::encode::{self, BodyOptions};
 use send::Sender;
 
 /// A client of one model; cheap to clone.
@@ -127,12 +127,8 @@ impl Client {
     /// The body of a request as it is sent.
     fn body(&self, request: &ModelRequest, stream: bool) -> Result<String, ClientError> {
         let model = request.model.as_deref().unwrap_or(&self.model);
-        match self.format {
-            Format::Messages => self.written(&messages::body(request, model, stream)),
-            Format::Chat => self.written(&chat::body(request, model, stream, self.developer_role)),
-            Format::Responses => self.written(&responses::body(request, model, stream)),
-            Format::Gemini => self.written(&gemini::body(request, model)),
-        }
+        let options = BodyOptions { model, stream, developer_role: self.developer_role };
+        self.written(&encode::body(self.format, request, options))
     }
 
     /// Where a request goes. One of Gemini's names its model there, and whether it is streamed.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome, Role};
 use contexture::transcript::Record;
-use contexture::wire::{Format, as_reminder, read};
+use contexture::wire::{Format, as_reminder, encode, read};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -145,17 +145,11 @@ impl RecordedSession {
 
     fn say(&mut self, text: &str) {
         let text = if text.is_empty() { "…" } else { text };
-        let message = match self.format {
-            Format::Messages => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
-            Format::Chat => json!({"role": "user", "content": text}),
-            Format::Responses => {
-                json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
-            }
-            Format::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
-        };
-        let units = read(self.format, &raw(&message), None).expect("it is written as the format says");
-        self.items.extend(units.into_iter().map(|unit| (self.messages.len(), unit.item)));
-        self.messages.push(message);
+        for message in encode::verbatim(self.format, &[Item::user(text)], []) {
+            let units = read(self.format, &raw(&message), None).expect("it is written as the format says");
+            self.items.extend(units.into_iter().map(|unit| (self.messages.len(), unit.item)));
+            self.messages.push(message);
+        }
     }
 
     fn respond(&mut self, record: &Record, answered: &HashSet<&str>, asked: &mut HashSet<String>) {
@@ -168,64 +162,29 @@ impl RecordedSession {
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        self.note_response(&text, &calls);
-        match self.format {
-            Format::Messages => {
-                let mut blocks = Vec::new();
-                if !text.is_empty() {
-                    blocks.push(json!({"type": "text", "text": text}));
-                }
-                let call = |call: &&FunctionCall| json!({"type": "tool_use", "id": call.call_id, "name": call.name, "input": input_of(call)});
-                blocks.extend(calls.iter().map(call));
-                self.messages.push(json!({"role": "assistant", "content": blocks}));
-            }
-            Format::Chat => {
-                let call = |call: &&FunctionCall| json!({"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
-                let content = if text.is_empty() { Value::Null } else { text.into() };
-                let mut message = json!({"role": "assistant", "content": content});
-                if !calls.is_empty() {
-                    message["tool_calls"] = calls.iter().map(call).collect();
-                }
-                self.messages.push(message);
-            }
-            Format::Responses => {
-                if !text.is_empty() {
-                    self.messages.push(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}));
-                }
-                self.messages.extend(calls.iter().map(|call| json!({"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments})));
-            }
-            Format::Gemini => {
-                let parts = Self::parts(&text, &calls, self.messages.len());
-                self.messages.push(json!({"role": "model", "parts": parts}));
-            }
+        let said = (!text.is_empty()).then(|| Item::assistant(text));
+        let calls = calls.iter().map(|call| Item::call(&call.call_id, &call.name, self.arguments_of(call)));
+        let mut items: Vec<Item> = said.into_iter().chain(calls).collect();
+        let start = self.messages.len();
+        let message = |number| if self.format == Format::Responses { start + number } else { start };
+        self.items.extend(items.iter().cloned().enumerate().map(|(number, item)| (message(number), item)));
+        // As Google does it, the first call has the signature.
+        let first = items.iter_mut().find_map(|item| match item {
+            Item::FunctionCall(call) => Some(call),
+            _ => None,
+        });
+        if let (Format::Gemini, Some(call)) = (self.format, first) {
+            call.extra.insert(encode::SIGNATURE, format!("c2lnbmVk{start}"));
         }
+        self.messages.extend(encode::verbatim(self.format, &items, []));
     }
 
-    /// The parts of a response; as Google does it, the first call has the signature.
-    fn parts(text: &str, calls: &[&FunctionCall], at: usize) -> Vec<Value> {
-        let said = (!text.is_empty()).then(|| json!({"text": text}));
-        let call = |(number, call): (usize, &&FunctionCall)| {
-            let mut part = json!({"functionCall": {"id": call.call_id, "name": call.name, "args": input_of(call)}});
-            if number == 0 {
-                part["thoughtSignature"] = format!("c2lnbmVk{at}").into();
-            }
-            part
-        };
-        said.into_iter().chain(calls.iter().enumerate().map(call)).collect()
-    }
-
-    /// Adds the items of a response as a reader of the format would see them.
-    fn note_response(&mut self, text: &str, calls: &[&FunctionCall]) {
-        let mut at = self.messages.len();
-        if !text.is_empty() {
-            self.items.push((at, Item::assistant(text)));
-            at += usize::from(self.format == Format::Responses);
-        }
-        for (count, call) in calls.iter().enumerate() {
-            let message = if self.format == Format::Responses { at + count } else { at };
-            let is_parsed = matches!(self.format, Format::Messages | Format::Gemini);
-            let arguments = if is_parsed { input_of(call).to_string() } else { call.arguments.clone() };
-            self.items.push((message, Item::call(&call.call_id, &call.name, arguments)));
+    /// The arguments of a call as a reader of the format would see them.
+    fn arguments_of(&self, call: &FunctionCall) -> String {
+        match (self.format, call.parsed_arguments()) {
+            (Format::Chat | Format::Responses, _) => call.arguments.clone(),
+            (Format::Messages | Format::Gemini, input @ Value::Object(_)) => input.to_string(),
+            (Format::Messages | Format::Gemini, other) => json!({"input": other}).to_string(),
         }
     }
 
@@ -237,35 +196,22 @@ impl RecordedSession {
             // These formats do not report errors, or nothing else.
             (Format::Chat | Format::Responses | Format::Gemini, _) => Outcome::Unknown,
         };
-        let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
-        match self.format {
-            Format::Messages => {
-                // All results of a response go into one message.
-                let last = self.messages.last_mut().filter(|last| last["content"][0]["type"] == "tool_result");
-                match last.and_then(|last| last["content"].as_array_mut()) {
-                    Some(blocks) => blocks.push(block),
-                    None => self.messages.push(json!({"role": "user", "content": [block]})),
-                }
-            }
-            Format::Gemini => {
-                let field = if is_error { "error" } else { "output" };
-                let name =
-                    self.items.iter().rev().filter_map(|(_, item)| item.as_call()).find(|call| &*call.call_id == id);
-                let name = name.map(|call| call.name.clone()).unwrap_or_default();
-                let part = json!({"functionResponse": {"id": id, "name": name, "response": {field: text}}});
-                // All responses of a turn go into one content.
-                let last = self.messages.last_mut().filter(|last| last["parts"][0].get("functionResponse").is_some());
-                match last.and_then(|last| last["parts"].as_array_mut()) {
-                    Some(parts) => parts.push(part),
-                    None => self.messages.push(json!({"role": "user", "parts": [part]})),
-                }
-            }
-            Format::Chat => self.messages.push(json!({"role": "tool", "tool_call_id": id, "content": text})),
-            Format::Responses => {
-                self.messages.push(json!({"type": "function_call_output", "call_id": id, "output": text}))
+        let output = Item::from(FunctionCallOutput::new(id, text, outcome));
+        let call = self.items.iter().rev().filter_map(|(_, item)| item.as_call()).find(|call| &*call.call_id == id);
+        for mut message in encode::verbatim(self.format, std::slice::from_ref(&output), call) {
+            // All results of a response go into one message.
+            let (list, is_answer): (_, fn(&Value) -> bool) = match self.format {
+                Format::Gemini => ("parts", |part| part.get("functionResponse").is_some()),
+                _ => ("content", |block| block["type"] == "tool_result"),
+            };
+            let last = self.messages.last_mut().filter(|last| is_answer(&last[list][0]));
+            match (last.and_then(|last| last[list].as_array_mut()), message.get_mut(list).and_then(Value::as_array_mut))
+            {
+                (Some(results), Some(result)) => results.append(result),
+                _ => self.messages.push(message),
             }
         }
-        self.items.push((self.messages.len() - 1, FunctionCallOutput::new(id, text, outcome).into()));
+        self.items.push((self.messages.len() - 1, output));
     }
 
     /// A request body with a cache mark on its last block. If `is_tested`, every other request has its messages in an
@@ -305,14 +251,6 @@ impl RecordedSession {
 /// A message as it would be sent.
 fn raw(message: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(message).expect("a value can be written")
-}
-
-/// The arguments of a call as an object.
-fn input_of(call: &FunctionCall) -> Value {
-    match call.parsed_arguments() {
-        input @ Value::Object(_) => input,
-        other => json!({"input": other}),
-    }
 }
 
 /// Rewrites a message in an equivalent form, as clients do from request to request.

@@ -1,9 +1,8 @@
 //! What the formats share when a response is decoded.
 
-use contexture_core::item::{FunctionCall, Item};
+use contexture_core::item::Item;
 use contexture_core::model::{Deltas, LlmResponse, Usage};
-use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::error::{ClientError, malformed};
 use crate::wire;
@@ -23,21 +22,6 @@ pub(super) trait Decode: Send {
 /// A string, or an empty one if the value is not a string.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-/// The arguments of a call as an object, which formats require. Anything else that a model wrote is wrapped in an
-/// object, so that the model sees what it did.
-pub(super) fn call_arguments(call: &FunctionCall) -> Value {
-    match call.parsed_arguments() {
-        Value::Object(fields) => Value::Object(fields),
-        _ if call.arguments.trim().is_empty() => json!({}),
-        other => json!({ "arguments": other }),
-    }
-}
-
-/// Whether a text is a JSON object.
-pub(super) fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// An error that a provider reports in the middle of a response.

@@ -1,13 +1,14 @@
 //! Groups items into turns of the model and others, for formats that have messages instead of items.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role};
-use contexture_core::model::ModelRequest;
-use contexture_core::tool::wire_name;
+use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role};
 use contexture_core::window::{developer_block, program_text};
 use serde_json::Value;
+
+/// The text of a user message that is inserted if the window begins with the model, because formats of turns require a
+/// user message first.
+pub(super) const NO_BEGINNING: &str = "(The beginning of this conversation is not shown.)";
 
 /// The items of one message in the provider's format.
 pub(super) enum MessageTurn<'a> {
@@ -17,7 +18,7 @@ pub(super) enum MessageTurn<'a> {
     Others(Vec<TurnPiece<'a>>),
 }
 
-/// An item of a turn, and the number of request items up to and including it.
+/// An item of a turn, and the number of items up to and including it.
 pub(super) struct TurnPiece<'a> {
     pub(super) part: TurnPart<'a>,
     pub(super) items: usize,
@@ -32,12 +33,12 @@ pub(super) enum TurnPart<'a> {
     Unknown(&'a Value),
 }
 
-/// Groups the items of a request into alternating turns. Tool outputs come first in their turn, because formats require
+/// Groups items into alternating turns. Tool outputs come first in their turn, because formats require
 /// them right after the call, and layers may have put messages in between.
-pub(super) fn turns(request: &ModelRequest) -> Vec<MessageTurn<'_>> {
+pub(super) fn turns<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<MessageTurn<'a>> {
     let mut turns: Vec<MessageTurn<'_>> = Vec::new();
-    for (index, item) in request.items.iter().enumerate() {
-        let part = match &**item {
+    for (index, item) in items.into_iter().enumerate() {
+        let part = match item {
             Item::Message(message) => TurnPart::Said(message),
             Item::Reasoning(reasoning) => TurnPart::Thought(reasoning),
             Item::FunctionCall(call) => TurnPart::Asked(call),
@@ -59,23 +60,6 @@ pub(super) fn turns(request: &ModelRequest) -> Vec<MessageTurn<'_>> {
     turns
 }
 
-/// The names of tools on the wire.
-pub(super) struct ToolNames<'a>(HashMap<&'a str, &'a str>);
-
-impl<'a> ToolNames<'a> {
-    pub(super) fn of(request: &'a ModelRequest) -> Self {
-        Self(request.tools.iter().map(|tool| (tool.public_name.as_str(), tool.name.as_str())).collect())
-    }
-
-    /// The wire name of a tool that was called, which may no longer exist.
-    pub(super) fn on_wire(&self, public_name: &str) -> Cow<'a, str> {
-        match self.0.get(public_name) {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(wire_name(public_name)),
-        }
-    }
-}
-
 /// A text that is sent as a message of the user, in formats with only user and model messages.
 pub(super) fn spoken_as_user(role: Role, text: &str) -> Cow<'_, str> {
     match role {
@@ -92,20 +76,17 @@ pub(super) fn spoken(role: Role, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a part is blank: providers refuse empty texts.
-pub(super) fn is_blank(content: &Content) -> bool {
-    matches!(content, Content::Text { text } if text.trim().is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use contexture_core::model::ModelRequest;
     use contexture_core::window::escape_tags;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::client::{chat, gemini, messages, responses};
+    use crate::encode::{BodyOptions, body};
+    use crate::format::Format;
 
     /// Text that often contains something like a tag.
     fn any_markup() -> impl Strategy<Value = String> {
@@ -130,16 +111,19 @@ mod tests {
             };
             value.as_array().into_iter().flatten().flat_map(|message| parts(&message["content"])).collect()
         };
-        let chat_body = |role| serde_json::to_value(chat::body(request, "m", false, role)).unwrap();
-        let contents = serde_json::to_value(gemini::body(request, "m")).unwrap()["contents"].clone();
+        let body = |format, developer_role| {
+            let options = BodyOptions { model: "m", stream: false, developer_role };
+            serde_json::to_value(body(format, request, options)).unwrap()
+        };
+        let contents = body(Format::Gemini, None)["contents"].clone();
         let parts = contents.as_array().into_iter().flatten().flat_map(|content| content["parts"].as_array().cloned());
         let in_parts: Vec<String> = parts.flatten().map(|part| part["text"].as_str().unwrap().to_owned()).collect();
         let bodies = [
             in_parts,
-            texts(&chat_body(None)["messages"]),
-            texts(&chat_body(Some("developer"))["messages"]),
-            texts(&serde_json::to_value(messages::body(request, "m", false)).unwrap()["messages"]),
-            texts(&serde_json::to_value(responses::body(request, "m", false)).unwrap()["input"]),
+            texts(&body(Format::Chat, None)["messages"]),
+            texts(&body(Format::Chat, Some("developer"))["messages"]),
+            texts(&body(Format::Messages, None)["messages"]),
+            texts(&body(Format::Responses, None)["input"]),
         ];
         bodies.concat()
     }
