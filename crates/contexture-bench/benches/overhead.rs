@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
-use contexture_bench::synthetic::Rng;
 use contexture_bench::{resident_mb, show};
 use contexture_gateway::{Gateway, Options, Upstreams};
+use contexture_measure::random::Rng;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 

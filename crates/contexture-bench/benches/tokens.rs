@@ -2,8 +2,9 @@
 
 use contexture::bpe::Bpe;
 use contexture::tokens::{TokenCounter, count_item};
-use contexture_bench::synthetic::{Rng, code, items, prose};
+use contexture_bench::synthetic::{code, items, prose};
 use contexture_bench::{measure, print_table};
+use contexture_measure::random::Rng;
 
 /// The token budget that texts are cut to: half at the start, half at the end.
 const TRIM_TOKENS: u64 = 2000;

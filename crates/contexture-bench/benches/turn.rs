@@ -115,7 +115,7 @@ fn report_prefix(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let mut execution = engine.execution("prefix").start().await.expect("a new thread opens");
         execution.import(synthetic::items(1_000, 42)).await.expect("a store in memory does not fail");
-        let mut rng = synthetic::Rng::new(3);
+        let mut rng = contexture_measure::random::Rng::new(3);
         for _ in 0..TURNS {
             let text = synthetic::prose(&mut rng, 400);
             execution.turn(text).await.expect("the model does not fail");

@@ -4,7 +4,6 @@
 //! measured in the same way: a message that it sends as it was recorded is that message, and anything else is what the
 //! policy wrote.
 
-pub mod interval;
 pub mod report;
 pub mod tool;
 pub mod windows;
@@ -26,7 +25,7 @@ use contexture_measure::recorded::RecordedSession;
 use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 
-use crate::synthetic::Rng;
+use contexture_measure::random::Rng;
 use report::{JudgeReport, JudgedPolicy};
 use tool::{ExternalTool, ExternalTools};
 use windows::Recorded;

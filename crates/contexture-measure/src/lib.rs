@@ -4,6 +4,7 @@
 //! [`judge`] measures either.
 
 pub mod bill;
+pub mod interval;
 pub mod judge;
 pub mod names;
 pub mod pauses;
@@ -11,6 +12,7 @@ pub mod play;
 pub mod plot;
 pub mod policies;
 pub mod prefix_cache;
+pub mod random;
 pub mod record_text;
 pub mod recorded;
 pub mod said;

@@ -10,7 +10,8 @@ use super::capture::Capture;
 use super::recordings::PlayedRecording;
 use super::regression::{self, Weights};
 use super::sample::{ChunkSample, RequestSample};
-use crate::synthetic::Rng;
+use contexture_measure::interval::Resamples;
+use contexture_measure::random::Rng;
 
 /// Number of groups of recordings that are held out in turn if all are of one project.
 const FOLDS_OF_ONE_PROJECT: usize = 5;
@@ -198,8 +199,7 @@ fn sum<'a>(captures: impl Iterator<Item = &'a Capture>) -> Capture {
 fn noise(own: &[Capture], refitted: &[Capture]) -> f64 {
     let mut rng = Rng::new(DRAW_SEED);
     let mut differences = Vec::with_capacity(DRAWS);
-    for _ in 0..DRAWS {
-        let drawn: Vec<usize> = own.iter().map(|_| rng.below(own.len())).collect();
+    for [drawn] in Resamples::draw(DRAWS, [own.len()], |size| rng.below(size)).iter() {
         let mean = |captures: &[Capture]| sum(drawn.iter().map(|index| &captures[*index])).mean();
         differences.push(mean(refitted) - mean(own));
     }

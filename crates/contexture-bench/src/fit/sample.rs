@@ -13,7 +13,7 @@ use contexture::transcript::Record;
 use contexture_fold::fitting::{WEIGHT_COUNT, terms};
 use contexture_fold::view::Chunk;
 
-use crate::synthetic::Rng;
+use contexture_measure::random::Rng;
 
 /// A chunk is needed if an edit within this many requests needs its text.
 pub(super) const HORIZON_REQUESTS: usize = 40;

@@ -8,8 +8,8 @@ use contexture_terminal::table::{Align, TextTable};
 use contexture_text::numbers::counted;
 use serde_json::{Value, json};
 
-use super::interval::{Draws, IntervalEstimate};
 use super::tool::MissingTool;
+use contexture_measure::interval::{Draws, Interval};
 
 /// One policy with what was measured on each recording.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Column {
         if self.is_count { format!("{value:.0}") } else { format!("{value:.3}") }
     }
 
-    fn range(&self, estimate: IntervalEstimate) -> String {
+    fn range(&self, estimate: Interval) -> String {
         format!("[{}, {}]", self.number(estimate.low), self.number(estimate.high))
     }
 }
@@ -155,7 +155,7 @@ impl JudgeReport {
         let policies = self.judged.iter().map(|judged| {
             let draws = judged.draws();
             let values = COLUMNS.iter().map(|column| {
-                let IntervalEstimate { value, low, high } = draws.estimate(column.value);
+                let Interval { value, low, high } = draws.estimate(column.value);
                 (column.title.to_owned(), json!({ "value": value, "low": low, "high": high }))
             });
             json!({

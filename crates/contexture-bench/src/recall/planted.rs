@@ -11,7 +11,7 @@ use contexture::bpe::Bpe;
 use contexture::recall::{Extent, Passage, PastIndex, PastQuery};
 use contexture::search::{MemoryIndex, SearchError};
 
-use crate::synthetic::Rng;
+use contexture_measure::random::Rng;
 
 /// Made turns are so far apart.
 const BETWEEN_MS: u64 = 7 * 60_000;

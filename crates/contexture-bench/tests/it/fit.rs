@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use contexture_bench::fit::{Baseline, FitOptions, FitReport, Variant, run};
-use contexture_bench::synthetic::Rng;
+use contexture_measure::random::Rng;
 use serde_json::json;
 
 /// Lines of each file that is read.

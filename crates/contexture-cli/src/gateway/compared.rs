@@ -1,7 +1,7 @@
 //! Folded conversations beside those that were held out, as people read them.
 
-use contexture_gateway::report::compare::{Comparison, Interval, LEAST, Measure};
-
+use contexture_gateway::report::compare::{Comparison, LEAST, Measure};
+use contexture_measure::interval::Interval;
 use contexture_text::numbers::counted;
 
 use contexture_terminal::table::{Align, TextTable};

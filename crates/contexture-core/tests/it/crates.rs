@@ -27,9 +27,12 @@ const CRATES: [(&str, &[&str]); 14] = [
             "contexture-wire",
         ],
     ),
-    ("contexture-gateway", &["contexture", "contexture-agents", "contexture-core", "contexture-text"]),
-    ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
     ("contexture-measure", &["contexture"]),
+    (
+        "contexture-gateway",
+        &["contexture", "contexture-agents", "contexture-core", "contexture-measure", "contexture-text"],
+    ),
+    ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
     ("contexture-terminal", &["contexture-core"]),
     (
         "contexture-cli",

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use contexture_measure::interval::{Interval, Resamples};
+use contexture_measure::random::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::Spent;
@@ -21,8 +23,8 @@ pub(crate) const NARROW: f64 = 0.2;
 /// The fewest conversations of a group from which an interval is made.
 pub const LEAST: usize = 5;
 
-/// The share of resamples on each side of an interval.
-const TAIL: f64 = 0.025;
+/// The seed of what is drawn.
+const SEED: u64 = 0x5eed;
 
 /// The sums of one conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,17 +39,6 @@ pub struct ConversationSums {
     pub time_ms: u64,
     /// What happened in it.
     pub signals: SignalCounts,
-}
-
-/// A figure with its interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// The figure itself.
-    pub value: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
 }
 
 /// One measure of both groups.
@@ -140,7 +131,7 @@ pub fn compare(conversations: &[ConversationSums]) -> Comparison {
         comparison.missing = (LEAST.saturating_sub(folded.len()), LEAST.saturating_sub(held_out.len()));
         return comparison;
     }
-    let drawn = Resamples::draw(folded.len(), held_out.len());
+    let drawn = resamples(folded.len(), held_out.len());
     comparison.measures =
         MEASURES.iter().map(|(name, ratio)| measure(name, *ratio, &folded, &held_out, &drawn)).collect();
     let known = |name: &&&str| comparison.measures.iter().find(|measure| measure.name == **name)?.difference;
@@ -164,11 +155,11 @@ pub(crate) fn harm_share(conversations: &[ConversationSums]) -> Option<f64> {
         return None;
     }
     let harm: Ratio = |sums| (sums.signals.harm() as f64, turns(sums));
-    let drawn = Resamples::draw(folded.len(), held_out.len());
-    let more = drawn.0.iter().filter(|(one, other)| {
+    let drawn = resamples(folded.len(), held_out.len());
+    let more = drawn.iter().filter(|[one, other]| {
         rate(harm, one.iter().map(|at| &folded[*at])) > rate(harm, other.iter().map(|at| &held_out[*at]))
     });
-    Some(more.count() as f64 / drawn.0.len() as f64)
+    Some(more.count() as f64 / drawn.iter().len() as f64)
 }
 
 /// Signals of harm for each turn in a group.
@@ -187,10 +178,10 @@ fn measure(
     ratio: Ratio,
     folded: &[ConversationSums],
     held_out: &[ConversationSums],
-    drawn: &Resamples,
+    drawn: &Resamples<2>,
 ) -> Measure {
     let mut values: [Vec<f64>; 3] = Default::default();
-    for (one, other) in &drawn.0 {
+    for [one, other] in drawn.iter() {
         let (one, other) =
             (rate(ratio, one.iter().map(|at| &folded[*at])), rate(ratio, other.iter().map(|at| &held_out[*at])));
         values[0].push(one);
@@ -203,37 +194,19 @@ fn measure(
     let [ones, others, differences] = values;
     Measure {
         name: name.to_owned(),
-        folded: interval(one, ones),
-        held_out: interval(other, others),
+        folded: Interval::of(one, ones),
+        held_out: Interval::of(other, others),
         // Where hardly any resample has something to compare with, a share says nothing.
         difference: (other > 0.0 && differences.len() * 10 >= RESAMPLES * 9)
-            .then(|| interval(one / other - 1.0, differences)),
+            .then(|| Interval::of(one / other - 1.0, differences)),
     }
 }
 
-fn interval(value: f64, mut drawn: Vec<f64>) -> Interval {
-    drawn.sort_by(f64::total_cmp);
-    let at = |share: f64| drawn[((drawn.len() - 1) as f64 * share).round() as usize];
-    Interval { value, low: at(TAIL), high: at(1.0 - TAIL) }
-}
-
-/// Which conversations are drawn, of each group. The same are drawn for every measure, and every time.
-struct Resamples(Vec<(Vec<usize>, Vec<usize>)>);
-
-impl Resamples {
-    fn draw(folded: usize, held_out: usize) -> Self {
-        let mut state = 0x5eed_u64;
-        let mut next = |most: usize| {
-            // SplitMix64.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = state;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((u128::from(mixed ^ (mixed >> 31)) * most as u128) >> 64) as usize
-        };
-        let mut some = |count: usize| (0..count).map(|_| next(count)).collect::<Vec<_>>();
-        Self((0..RESAMPLES).map(|_| (some(folded), some(held_out))).collect())
-    }
+/// Which conversations are drawn, of each group: folded, and held out. The same are drawn for every measure, and every
+/// time.
+fn resamples(folded: usize, held_out: usize) -> Resamples<2> {
+    let mut random = Rng::new(SEED);
+    Resamples::draw(RESAMPLES, [folded, held_out], |size| random.share(size))
 }
 
 #[cfg(test)]

@@ -1,27 +1,55 @@
-//! Intervals by drawing recordings again.
+//! Intervals by drawing again what was measured.
 
-use contexture_measure::judge::Measures;
+use serde::{Deserialize, Serialize};
 
-use crate::synthetic::Rng;
-
-/// How often the recordings are drawn.
-const DRAWS: usize = 1_000;
+use crate::judge::Measures;
+use crate::random::Rng;
 
 /// The share of draws that is left out on each side: 95 of 100 are inside.
-const OUTSIDE: f64 = 0.025;
+const TAIL: f64 = 0.025;
+
+/// How often recordings are drawn.
+const DRAWS: usize = 1_000;
 
 /// The seed: the same recordings give the same intervals, and all policies are drawn alike.
 const SEED: u64 = 1;
 
-/// A value of all recordings, with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IntervalEstimate {
-    /// The value.
+/// A figure with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The figure itself.
     pub value: f64,
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
+}
+
+impl Interval {
+    /// A figure with what 95 % of its draws lie in; without draws, both ends are the figure.
+    pub fn of(value: f64, mut drawn: Vec<f64>) -> Self {
+        drawn.sort_by(f64::total_cmp);
+        let last = drawn.len().saturating_sub(1) as f64;
+        let at = |share: f64| drawn.get((last * share).round() as usize).copied().unwrap_or(value);
+        Self { value, low: at(TAIL), high: at(1.0 - TAIL) }
+    }
+}
+
+/// Which members of some groups are drawn: each time as many as a group has, with replacement.
+#[derive(Clone, Debug)]
+pub struct Resamples<const GROUPS: usize>(Vec<[Vec<usize>; GROUPS]>);
+
+impl<const GROUPS: usize> Resamples<GROUPS> {
+    /// Draws many times from groups of these sizes. `pick` returns a number below the one that it gets.
+    pub fn draw(times: usize, sizes: [usize; GROUPS], mut pick: impl FnMut(usize) -> usize) -> Self {
+        let mut some = |size: usize| (0..size).map(|_| pick(size)).collect::<Vec<_>>();
+        Self((0..times).map(|_| sizes.map(&mut some)).collect())
+    }
+
+    /// What was drawn, each time.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Vec<usize>; GROUPS]> {
+        self.0.iter()
+    }
 }
 
 /// The sums of all recordings, and of each draw.
@@ -43,9 +71,8 @@ impl Draws {
         };
         let all = sum(&mut (0..recordings.len()));
         let draws = if recordings.is_empty() { 0 } else { DRAWS };
-        let drawn =
-            (0..draws).map(|_| sum(&mut (0..recordings.len()).map(|_| random.below(recordings.len())))).collect();
-        Self { all, drawn }
+        let drawn = Resamples::draw(draws, [recordings.len()], |size| random.below(size));
+        Self { all, drawn: drawn.iter().map(|[drawn]| sum(&mut drawn.iter().copied())).collect() }
     }
 
     /// The sums of all recordings.
@@ -54,13 +81,8 @@ impl Draws {
     }
 
     /// A value with its interval.
-    pub fn estimate(&self, value: impl Fn(&Measures) -> f64) -> IntervalEstimate {
-        let mut values: Vec<f64> = self.drawn.iter().map(&value).collect();
-        values.sort_by(f64::total_cmp);
-        let whole = value(&self.all);
-        let outside = (values.len() as f64 * OUTSIDE) as usize;
-        let at = |index: usize| values.get(index).copied().unwrap_or(whole);
-        IntervalEstimate { value: whole, low: at(outside), high: at(values.len().saturating_sub(outside + 1)) }
+    pub fn estimate(&self, value: impl Fn(&Measures) -> f64) -> Interval {
+        Interval::of(value(&self.all), self.drawn.iter().map(&value).collect())
     }
 }
 
@@ -75,7 +97,7 @@ mod tests {
     #[test]
     fn recordings_that_are_alike_have_an_interval_of_one_point() {
         let estimate = Draws::of(&vec![recording(3, 4); 9]).estimate(Measures::recall);
-        assert_eq!(estimate, IntervalEstimate { value: 0.75, low: 0.75, high: 0.75 });
+        assert_eq!(estimate, Interval { value: 0.75, low: 0.75, high: 0.75 });
     }
 
     #[test]
