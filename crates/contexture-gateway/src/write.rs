@@ -1,6 +1,5 @@
 //! Writes conversations, decisions and records, and reads them again: into a file of this machine, or a database that many share.
 
-pub mod content;
 mod error;
 mod file;
 mod saving;
@@ -24,7 +23,6 @@ use contexture::store::Place;
 pub use error::StoreError;
 pub use file::{CheckedFile, RowCheck, check_database, check_store_file, copy_database, copy_store_file};
 pub use saving::{PendingWrite, RecordPlace, Saving};
-pub use sqlite::put_aside;
 use sqlite::{DamagePolicy, GatewayFileStore};
 pub use store::{RunningGateway, ShownText, Store};
 

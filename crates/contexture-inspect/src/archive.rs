@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contexture::files::dialect::Dialects;
 use contexture::tokens::{Estimate, TokenCounter};
@@ -31,8 +31,8 @@ use contexture::wire::Format;
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::models::Models;
 use contexture_gateway::write::StoreError;
-use contexture_gateway::write::content::FileContent;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use contexture_store::database::{FileContent, Syncing, for_owner, prepare_to_write, used_bytes};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::timeline::Timeline;
 pub use blocks::PREVIEW_CHARS;
@@ -119,22 +119,6 @@ pub struct Ticket {
 /// How long to wait for others who change the same file.
 const LOCK_TIME: Duration = Duration::from_secs(5);
 
-/// How long to wait before the log is asked for again.
-const LOG_PAUSE: Duration = Duration::from_millis(10);
-
-/// Lets readers and a writer go on beside each other. SQLite does not wait by itself while others ask for the same.
-fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
-    let begun = Instant::now();
-    loop {
-        match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < LOCK_TIME => {
-                std::thread::sleep(LOG_PAUSE);
-            }
-            done => return done,
-        }
-    }
-}
-
 impl Archive {
     /// Creates an archive that is deleted when it is closed. It is kept on disk as far as it does not fit into memory.
     ///
@@ -156,16 +140,11 @@ impl Archive {
         if FileContent::of(path, tables::KNOWN_BY) == FileContent::Other {
             return Err(StoreError::Foreign(path.to_owned()));
         }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        let opened = for_owner(OpenOptions::new().create(true).append(true)).open(path);
+        opened.map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         let connection = Connection::open(path)?;
         connection.busy_timeout(LOCK_TIME)?;
-        use_write_ahead_log(&connection)?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        connection.pragma_update(None, "secure_delete", "ON")?;
+        prepare_to_write(&connection, Syncing::Normal)?;
         Self::of(connection)
     }
 
@@ -335,7 +314,7 @@ impl Archive {
             return Ok(());
         }
         drop(writes);
-        while self.bytes()? > MAX_BYTES {
+        while used_bytes(&self.lock())? > MAX_BYTES {
             // What was only listed so far takes no room.
             let sql = "SELECT id FROM conversations WHERE requests > 0 ORDER BY last_ms LIMIT 1";
             let oldest: Option<String> = self.lock().query_row(sql, [], |row| row.get(0)).optional()?;
@@ -343,11 +322,5 @@ impl Archive {
             self.delete(Some(&oldest))?;
         }
         Ok(())
-    }
-
-    fn bytes(&self) -> Result<u64, StoreError> {
-        let connection = self.lock();
-        let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
     }
 }

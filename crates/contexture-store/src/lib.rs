@@ -6,6 +6,8 @@ mod open_error;
 mod paired;
 
 #[cfg(feature = "sqlite")]
+pub mod database;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 #[cfg(feature = "postgres")]

@@ -20,15 +20,15 @@ use contexture_core::store::{
     Batch, Change, Fence, Lease, LeaseRequest, MAX_KEY_BYTES, Record, StorageAdapter, StoreError, Version,
 };
 use futures_util::future::BoxFuture;
-use rusqlite::ErrorCode;
 
 #[cfg(feature = "postgres")]
 pub(super) use look::look;
 use readers::Readers;
 pub use search::SqliteIndex;
-use writer::Writer;
+use writer::StoreWriter;
 
 use crate::SystemClock;
+use crate::database::is_damage;
 use crate::open_error::OpenError;
 
 /// A store in one SQLite file: the default for an agent that has a disk.
@@ -68,7 +68,7 @@ pub struct SqliteStore {
 struct OpenStore {
     path: Arc<PathBuf>,
     readers: Readers,
-    writer: Writer,
+    writer: StoreWriter,
 }
 
 impl SqliteStore {
@@ -91,7 +91,7 @@ impl SqliteStore {
         let path: Arc<PathBuf> = Arc::new(path.as_ref().to_owned());
         let writer_connection = file::open(&path)?;
         let readers = Readers::start(&path)?;
-        let writer = Writer::start(path.clone(), writer_connection, clock)?;
+        let writer = StoreWriter::start(path.clone(), writer_connection, clock)?;
         Ok(Self { open: Arc::new(OpenStore { path, readers, writer }) })
     }
 }
@@ -154,11 +154,6 @@ fn store_error(doing: &str, key: &str, path: &Path, error: rusqlite::Error) -> S
         return StoreError::Corrupt { key: key.to_owned(), reason: format!("the store's file is damaged: {error}") };
     }
     StoreError::Io { doing: format!("{doing} in store `{}`", path.display()), source: error.into() }
-}
-
-/// Whether the error means that the file is damaged.
-fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// The source of errors after the worker thread has ended.

@@ -30,9 +30,19 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("contexture-measure", &["contexture"]),
     (
         "contexture-gateway",
-        &["contexture", "contexture-agents", "contexture-core", "contexture-measure", "contexture-text"],
+        &[
+            "contexture",
+            "contexture-agents",
+            "contexture-core",
+            "contexture-measure",
+            "contexture-store",
+            "contexture-text",
+        ],
     ),
-    ("contexture-inspect", &["contexture", "contexture-core", "contexture-gateway", "contexture-text"]),
+    (
+        "contexture-inspect",
+        &["contexture", "contexture-core", "contexture-gateway", "contexture-store", "contexture-text"],
+    ),
     ("contexture-terminal", &["contexture-core"]),
     (
         "contexture-cli",

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use contexture::fold::Pins;
 use contexture::wire::Digest;
+use contexture_store::database::FileContent;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
-use super::content::FileContent;
 use super::error::StoreError;
 use super::read::{read_conversation, read_entries};
 use super::saving::{PendingWrite, RecordPlace, Saving};
@@ -26,7 +26,6 @@ use crate::conversation::state::ConversationState;
 use crate::conversation::{Beginning, Conversation, ConversationKey};
 use damage::NotedDamage;
 use open::OpenedFile;
-pub use open::put_aside;
 pub(super) use open::{DamagePolicy, make_file};
 pub(super) use tables::damaged_rows;
 use writer::{RecordJob, StoreJob, StoreWriter};

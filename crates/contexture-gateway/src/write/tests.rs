@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 use contexture::fold::{FoldDecision, Pins};
 use contexture::wire::{Digest, Format};
 
-use super::{RecordPlace, RunningGateway, Saving, Store, StoreError, is_store, open_store};
+use super::{
+    RecordPlace, RunningGateway, Saving, Store, StoreError, check_store_file, is_store, open_limited_store, open_store,
+};
 use crate::account::record::RequestRecord;
 use crate::conversation::billed::Billed;
 use crate::conversation::decisions::{DecisionEntry, Decisions};
@@ -413,4 +415,23 @@ fn a_file_of_somebody_else_is_not_written_into() {
     std::fs::write(&own, "").unwrap();
     drop(open_store(&own).unwrap());
     assert!(is_store(&own) && open_store(&own).is_ok());
+}
+
+/// A store as the second version of the schema had it: its tables and rows, as SQL.
+#[test]
+fn a_store_of_the_second_version_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(include_str!("store_2.sql")).unwrap();
+    assert!(is_store(&path));
+    assert_eq!(check_store_file(&path).unwrap().findings, [] as [String; 0]);
+    let store = open_limited_store(&path, 1 << 30).unwrap();
+    assert_eq!(store.damage(), None);
+    assert_eq!(store.names("c-").unwrap(), ["c-two", "c-one"]);
+    let (_, found) = store.conversation("c-one").unwrap().unwrap();
+    assert_eq!(shape(&found), shape(&state(3)));
+    assert_eq!(store.requests(Some("first")).unwrap().len(), 2);
+    assert_eq!(store.text("012345").unwrap().unwrap().text, "the whole text");
+    save(&*store, &conversation("c-three", 1), &fresh(2), &[], 30).unwrap();
+    assert_eq!(store.names("c-").unwrap().len(), 3);
 }

@@ -3,16 +3,13 @@
 use std::path::Path;
 
 use contexture_gateway::CheckedFile;
-use contexture_gateway::write::content::FileContent;
-use contexture_gateway::write::{StoreError, check_database, copy_database, put_aside};
-use rusqlite::{Connection, ErrorCode};
+use contexture_gateway::write::{StoreError, check_database, copy_database};
+use contexture_store::database::{self, FileContent, LOOKED_THROUGH, put_aside, quick_check};
+use rusqlite::Connection;
 
 use super::super::block::text_hash;
 use super::super::view::RequestLine;
 use super::{Archive, tables};
-
-/// The largest file that is looked through when it is opened, which takes about a tenth of a second.
-const LOOKED_THROUGH: u64 = 32 << 20;
 
 /// Whether a file is an archive of the inspector. The file is not changed.
 pub fn is_archive(path: &Path) -> bool {
@@ -88,11 +85,10 @@ pub fn open_or_begin(path: &Path) -> Result<(Archive, Option<String>), StoreErro
 }
 
 fn looked_through(archive: Archive, path: &Path) -> Result<Archive, StoreError> {
-    if std::fs::metadata(path).is_ok_and(|file| file.len() <= LOOKED_THROUGH) {
-        let found: String = archive.lock().query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if found != "ok" {
-            return Err(StoreError::Damaged(found));
-        }
+    if std::fs::metadata(path).is_ok_and(|file| file.len() <= LOOKED_THROUGH)
+        && let Some(found) = quick_check(&archive.lock())?
+    {
+        return Err(StoreError::Damaged(found));
     }
     Ok(archive)
 }
@@ -100,9 +96,7 @@ fn looked_through(archive: Archive, path: &Path) -> Result<Archive, StoreError> 
 fn is_damage(error: &StoreError) -> bool {
     match error {
         StoreError::Damaged(_) => true,
-        StoreError::Database(error) => {
-            matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-        }
+        StoreError::Database(error) => database::is_damage(error),
         _ => false,
     }
 }

@@ -1,8 +1,8 @@
 //! The schema of an archive.
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
-
 use contexture_gateway::write::StoreError;
+use contexture_store::database::{migrate, version};
+use rusqlite::Connection;
 
 /// The schema version.
 const VERSION: i64 = 2;
@@ -65,16 +65,10 @@ pub fn make(connection: &Connection) -> Result<(), StoreError> {
         _ => {}
     }
     // Others may open the same file at this moment: one of them changes it, and the rest find it changed.
-    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    if version(&transaction)? == 1 {
-        transaction.execute_batch(SINCE_FIRST)?;
-    }
-    transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    transaction.commit()?;
-    Ok(())
-}
-
-fn version(connection: &Connection) -> Result<i64, StoreError> {
-    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+    migrate(connection, VERSION, |transaction, found| {
+        if found == 1 {
+            transaction.execute_batch(SINCE_FIRST)?;
+        }
+        Ok(transaction.execute_batch(TABLES)?)
+    })
 }

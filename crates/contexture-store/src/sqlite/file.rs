@@ -7,7 +7,7 @@ use contexture_core::percent::{encoded, is_unreserved};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::is_damage;
+use crate::database::{self, Syncing, for_owner, is_damage, migrate, wait_for_lock};
 use crate::open_error::OpenError;
 
 /// Marks a SQLite file as ours: `CTXT` in ASCII.
@@ -54,12 +54,6 @@ const WAL_BYTES_KEPT: u32 = 16 * 1024 * 1024;
 
 /// The number of prepared statements that a connection caches; we have fewer.
 const PREPARED_STATEMENTS: usize = 16;
-
-/// The pauses while waiting for the lock of another process, up to ten seconds in total.
-const QUICK_LOOKS: u32 = 200;
-const QUICK_PAUSE: Duration = Duration::from_micros(200);
-const SLOW_PAUSE: Duration = Duration::from_millis(2);
-const MAX_LOOKS: u32 = QUICK_LOOKS + 5_000;
 
 impl OpenError {
     pub(super) fn io(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -108,7 +102,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     mark.check(path)?;
     check_tables(&connection).map_err(|error| OpenError::tables(path, error))?;
     if mark.format_version < FORMAT_VERSION {
-        upgrade(&mut connection).map_err(failed)?;
+        migrate(&connection, FORMAT_VERSION.into(), |transaction, _| transaction.execute_batch(SCHEMA_2))
+            .map_err(failed)?;
     }
     keep_log_on_close(&connection, false).map_err(failed)?;
     prepare_to_write(&connection).map_err(failed)?;
@@ -183,11 +178,7 @@ fn check_place(path: &Path) -> Result<(), OpenError> {
 ///
 /// An existing file is not touched: opening and closing it would release the locks that this process may hold.
 fn create_private(path: &Path) -> Result<(), OpenError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match for_owner(std::fs::OpenOptions::new().write(true).create_new(true)).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(OpenError::io(path, error)),
@@ -270,16 +261,6 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Waits a moment for a lock that another process holds; `false` once the time is up.
-///
-/// SQLite's own waiting soon pauses for 100 ms, far longer than a commit takes, and would lose every race
-/// against a process that writes without a break.
-fn wait_for_lock(looks: i32) -> bool {
-    let looks = looks.unsigned_abs();
-    std::thread::sleep(if looks < QUICK_LOOKS { QUICK_PAUSE } else { SLOW_PAUSE });
-    looks < MAX_LOOKS
-}
-
 /// Creates the tables, unless another process has done so.
 ///
 /// This happens before the file gets its write-ahead log, in one transaction, so that the file itself can be identified
@@ -297,16 +278,6 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Upgrades a file of format 1, unless another process has done so.
-fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    if FileIdentity::read(&transaction)?.format_version < FORMAT_VERSION {
-        transaction.execute_batch(SCHEMA_2)?;
-        transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
-    }
-    transaction.commit()
-}
-
 /// Detects missing tables and unreadable pages before anything is written.
 fn check_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT last_version FROM counter", [], |row| row.get::<_, i64>(0))?;
@@ -315,33 +286,15 @@ fn check_tables(connection: &Connection) -> rusqlite::Result<()> {
 
 /// One sync for each commit, without options that could lose acknowledged writes.
 fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
-    use_write_ahead_log(connection)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    // What is deleted or replaced is overwritten with zeros. In a benchmark of commits it made no difference that could be
-    // told from noise: the pages are written anyway.
-    connection.pragma_update(None, "secure_delete", true)?;
+    database::prepare_to_write(connection, Syncing::Full)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// Switches the file to the write-ahead log, which happens once.
-///
-/// SQLite does not wait for the lock that this needs, since two who both wait for it would never get it.
-fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
-    let mut looks = 0;
-    loop {
-        let switched = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
-        match switched {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait_for_lock(looks) => {
-                looks += 1;
-            }
-            done => return done,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use contexture_core::store::{Batch, StorageAdapter, Version};
+
     use super::*;
 
     /// A killed process loses nothing that the system holds for it, so only a look at the settings shows whether
@@ -369,5 +322,30 @@ mod tests {
         let reader = open_reader(&path).unwrap();
         let error = reader.execute("DELETE FROM records", []).unwrap_err();
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly));
+    }
+
+    /// A store as the second version of the format had it, and without its leases as the first one had it.
+    #[tokio::test]
+    async fn a_store_of_each_version_is_opened() {
+        for first in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("store.db");
+            let connection = Connection::open(&path).unwrap();
+            connection.execute_batch(include_str!("store_2.sql")).unwrap();
+            if first {
+                connection.execute_batch("DROP TABLE leases; PRAGMA user_version = 1;").unwrap();
+            }
+            drop(connection);
+            let store = crate::SqliteStore::open(&path).unwrap();
+            assert_eq!(store.list("").await.unwrap(), ["a", "b/\u{fc}", "c"]);
+            let record = store.get("a").await.unwrap().unwrap();
+            assert_eq!((record.value, record.version), (b"2".to_vec(), Version(2)));
+            let written = store.apply(Batch::new().expect("a", Some(record.version)).set("a", Vec::new())).await;
+            assert_eq!(written.unwrap(), Version(4));
+            drop(store);
+            let connection = open(&path).unwrap();
+            let leases = connection.query_row("SELECT count(*) FROM leases", [], |row| row.get::<_, i64>(0));
+            assert_eq!((FileIdentity::read(&connection).unwrap().format_version, leases.unwrap()), (2, 0));
+        }
     }
 }

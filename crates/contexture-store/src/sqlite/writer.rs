@@ -1,26 +1,23 @@
-//! The thread that writes: batches that wait at the same time are committed together, and leases between them.
+//! What the thread of the embedded store writes: batches, which are committed together, and leases between them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use contexture_core::clock::Clock;
 use contexture_core::store::{Batch, Change, Expectation, Fence, Lease, LeaseRequest, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::file::open_unsynced;
 use super::lease::{self, AcquiredLease};
 use super::lease_lock::LeaseLock;
 use super::{store_error, thread_ended};
+use crate::database::{Commits, WeakWriter, Writer};
 use crate::open_error::OpenError;
 
-/// The length of the queue; further callers wait to enter it.
+/// How many callers have a place in the queue; further ones wait for one.
 const QUEUE_LEN: usize = 256;
-
-/// The largest number of batches in one commit.
-const MAX_GROUP: usize = 64;
 
 type WriteAnswer = Result<Version, StoreError>;
 
@@ -36,37 +33,30 @@ enum WriteJob {
 struct SqliteLease {
     fence: Fence,
     lock: Option<LeaseLock>,
-    queue: mpsc::WeakSender<WriteJob>,
+    queue: WeakWriter<WriteJob>,
 }
 
 impl Drop for SqliteLease {
     fn drop(&mut self) {
         self.lock = None;
-        if let Some(queue) = self.queue.upgrade() {
-            // If the queue is full the row stays; without its lock it counts as that of a dead owner.
-            let _ = queue.try_send(WriteJob::Release { fence: self.fence.clone() });
-        }
+        // If the queue is full the row stays; without its lock it counts as that of a dead owner.
+        self.queue.try_enter(WriteJob::Release { fence: self.fence.clone() });
     }
 }
 
-/// The thread, and the queue in front of it. Dropping it finishes what is in the queue and ends the thread.
+/// The thread that writes. Dropping it finishes what is in its queue.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     path: Arc<PathBuf>,
-    /// `None` only while dropping: closing the queue is what ends the thread.
-    queue: Option<mpsc::Sender<WriteJob>>,
-    thread: Option<JoinHandle<()>>,
+    writer: Writer<WriteJob>,
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn start(path: Arc<PathBuf>, connection: Connection, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let (queue, mut jobs) = mpsc::channel(QUEUE_LEN);
-        let mut work = WriterThread { connection, unsynced: None, clock, path: path.clone() };
-        let thread = std::thread::Builder::new()
-            .name("contexture-store-writer".to_owned())
-            .spawn(move || work.run(&mut jobs))
-            .map_err(|error| OpenError::io(&path, error))?;
-        Ok(Writer { path, queue: Some(queue), thread: Some(thread) })
+        let work = WriterThread { connection, unsynced: None, clock, path: path.clone() };
+        let writer = Writer::start("contexture-store-writer", QUEUE_LEN, work);
+        let writer = writer.map_err(|error| OpenError::io(&path, error))?;
+        Ok(Self { path, writer })
     }
 
     pub(super) async fn apply(&self, batch: Batch) -> WriteAnswer {
@@ -76,8 +66,7 @@ impl Writer {
     pub(super) async fn acquire(&self, request: LeaseRequest) -> Result<Lease, StoreError> {
         let AcquiredLease { fence, lock } =
             self.ask("take a lease", |answer| WriteJob::Acquire { request, answer }).await?;
-        let queue = self.queue.as_ref().ok_or_else(|| thread_ended("take a lease", &self.path))?;
-        Ok(Lease::new(fence.clone(), SqliteLease { fence, lock, queue: queue.downgrade() }))
+        Ok(Lease::new(fence.clone(), SqliteLease { fence, lock, queue: self.writer.downgrade() }))
     }
 
     pub(super) async fn renew(&self, fence: Fence, duration: Duration) -> Result<(), StoreError> {
@@ -89,21 +78,9 @@ impl Writer {
         doing: &str,
         job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> WriteJob,
     ) -> Result<T, StoreError> {
-        let ended = || thread_ended(doing, &self.path);
         let (answer, answered) = oneshot::channel();
-        let queue = self.queue.as_ref().ok_or_else(ended)?;
-        queue.send(job(answer)).await.map_err(|_| ended())?;
-        answered.await.map_err(|_| ended())?
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.queue = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic was printed on standard error; there is nothing to do here.
-            let _ = thread.join();
-        }
+        self.writer.enter(job(answer)).await;
+        answered.await.map_err(|_| thread_ended(doing, &self.path))?
     }
 }
 
@@ -116,48 +93,39 @@ struct WriterThread {
     path: Arc<PathBuf>,
 }
 
-impl WriterThread {
-    /// Processes the queue until it is closed.
-    fn run(&mut self, jobs: &mut mpsc::Receiver<WriteJob>) {
-        let mut next = jobs.blocking_recv();
-        while let Some(job) = next {
-            next = match job {
-                WriteJob::Write { batch, answer } => self.write(batch, answer, jobs),
-                job => {
-                    self.lease(job);
-                    None
-                }
-            };
-            next = next.or_else(|| jobs.blocking_recv());
-        }
+impl Commits for WriterThread {
+    type Job = WriteJob;
+    type Outcome = WriteAnswer;
+    type Error = rusqlite::Error;
+
+    const MOST_TOGETHER: usize = 64;
+
+    fn is_alone(job: &WriteJob) -> bool {
+        !matches!(job, WriteJob::Write { .. })
     }
 
-    /// Commits a batch together with those after it in the queue; returns the first job that is not a batch.
-    fn write(
-        &mut self,
-        batch: Batch,
-        answer: oneshot::Sender<WriteAnswer>,
-        jobs: &mut mpsc::Receiver<WriteJob>,
-    ) -> Option<WriteJob> {
-        let (mut batches, mut answers, mut other) = (vec![batch], vec![answer], None);
-        while batches.len() < MAX_GROUP && other.is_none() {
-            match jobs.try_recv() {
-                Ok(WriteJob::Write { batch, answer }) => {
-                    batches.push(batch);
-                    answers.push(answer);
-                }
-                Ok(job) => other = Some(job),
-                Err(_) => break,
-            }
-        }
-        let committed = commit(&mut self.connection, &batches, &self.path, self.clock.now());
-        for (outcome, answer) in committed.into_iter().zip(answers) {
+    /// A batch is refused before its first change is made, so refusing one needs no undoing.
+    fn transact(&mut self, jobs: &[WriteJob]) -> rusqlite::Result<Vec<WriteAnswer>> {
+        let batches = jobs.iter().filter_map(|job| match job {
+            WriteJob::Write { batch, .. } => Some(batch),
+            _ => None,
+        });
+        apply(&mut self.connection, batches, self.clock.now())
+    }
+
+    fn tell(&mut self, job: WriteJob, outcome: rusqlite::Result<WriteAnswer>) {
+        if let WriteJob::Write { batch, answer } = job {
             // The receiver is gone if the caller was dropped; the batch was applied all the same.
-            let _ = answer.send(outcome);
+            let _ = answer.send(outcome.unwrap_or_else(|error| Err(write_error(&batch, &self.path, error))));
         }
-        other
     }
 
+    fn do_alone(&mut self, job: WriteJob) {
+        self.lease(job);
+    }
+}
+
+impl WriterThread {
     /// If the caller was dropped, the lease is released, lock first.
     fn lease(&mut self, job: WriteJob) {
         let (now, path) = (self.clock.now(), self.path.clone());
@@ -191,28 +159,16 @@ impl WriterThread {
     }
 }
 
-/// Applies or rejects each batch, and returns the results when everything is on the disk.
-///
-/// If the database fails in the middle, everything is rolled back and each batch is tried alone, so that one that cannot
-/// be written does not affect the others.
-fn commit(connection: &mut Connection, batches: &[Batch], path: &Path, now: Duration) -> Vec<WriteAnswer> {
-    match try_commit(connection, batches, now) {
-        Ok(answers) => answers,
-        Err(error) => match batches {
-            [batch] => vec![Err(write_error(batch, path, error))],
-            _ => batches.iter().flat_map(|batch| commit(connection, std::slice::from_ref(batch), path, now)).collect(),
-        },
-    }
-}
-
-/// One transaction for all batches. An error means that nothing of any of them was written.
-///
-/// A batch is refused before its first change is made, so refusing one needs no undoing.
-fn try_commit(connection: &mut Connection, batches: &[Batch], now: Duration) -> rusqlite::Result<Vec<WriteAnswer>> {
+/// Applies or rejects each batch, in one transaction.
+fn apply<'a>(
+    connection: &mut Connection,
+    batches: impl Iterator<Item = &'a Batch>,
+    now: Duration,
+) -> rusqlite::Result<Vec<WriteAnswer>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let first: i64 = transaction.prepare_cached("SELECT last_version FROM counter")?.query_row([], |row| row.get(0))?;
     let mut version = first;
-    let mut answers = Vec::with_capacity(batches.len());
+    let mut answers = Vec::new();
     for batch in batches {
         if let Some(fence) = &batch.fence
             && !lease::is_in_force(&transaction, fence, now)?
@@ -284,6 +240,8 @@ mod tests {
 
     use super::super::file;
     use super::*;
+    use crate::SystemClock;
+    use crate::database::commit;
 
     fn outcome(answer: &WriteAnswer) -> &'static str {
         match answer {
@@ -294,15 +252,26 @@ mod tests {
         }
     }
 
-    fn outcomes(connection: &mut Connection, batches: &[Batch]) -> Vec<&'static str> {
-        commit(connection, batches, Path::new("store.db"), Duration::ZERO).iter().map(outcome).collect()
+    /// What becomes of batches that come at the same time, and the connection afterwards.
+    fn committed(connection: Connection, batches: impl IntoIterator<Item = Batch>) -> (Vec<WriteAnswer>, Connection) {
+        let (clock, path) = (Arc::new(SystemClock::new()), Arc::new(PathBuf::from("store.db")));
+        let mut thread = WriterThread { connection, unsynced: None, clock, path };
+        let (jobs, answers): (_, Vec<_>) = batches
+            .into_iter()
+            .map(|batch| {
+                let (answer, answered) = oneshot::channel();
+                (WriteJob::Write { batch, answer }, answered)
+            })
+            .unzip();
+        commit(&mut thread, jobs);
+        (answers.into_iter().map(|mut answered| answered.try_recv().unwrap()).collect(), thread.connection)
     }
 
     /// One write too large for the disk, in the middle of others that fit.
     #[test]
     fn a_full_disk_fails_only_what_does_not_fit() {
         let directory = tempfile::tempdir().unwrap();
-        let mut connection = file::open(&directory.path().join("store.db")).unwrap();
+        let connection = file::open(&directory.path().join("store.db")).unwrap();
         connection.pragma_update(None, "max_page_count", 30).unwrap();
         let batches = [
             Batch::new().set("a", b"1".to_vec()),
@@ -310,7 +279,8 @@ mod tests {
             Batch::new().expect("a", None).set("a", b"2".to_vec()),
             Batch::new().expect("b", None).set("b", b"3".to_vec()),
         ];
-        assert_eq!(outcomes(&mut connection, &batches), ["ok", "io", "conflict", "ok"]);
+        let (answers, connection) = committed(connection, batches);
+        assert_eq!(answers.iter().map(outcome).collect::<Vec<_>>(), ["ok", "io", "conflict", "ok"]);
         let kept: String = connection
             .query_row("SELECT group_concat(key || '=' || value, ' ') FROM readable", [], |row| row.get(0))
             .unwrap();
@@ -322,9 +292,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let _open = file::open(&path).unwrap();
-        let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let batch = Batch::new().set("a", b"1".to_vec()).delete("b");
-        let error = commit(&mut connection, &[batch], Path::new("store.db"), Duration::ZERO).remove(0).unwrap_err();
+        let error = committed(connection, [batch]).0.remove(0).unwrap_err();
         assert_eq!(error.to_string(), "write `a` and 1 more in store `store.db`");
         let cause = std::error::Error::source(&error).unwrap();
         assert_eq!(cause.to_string(), "attempt to write a readonly database");

@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, ErrorCode, InterruptHandle};
+use contexture_store::database::{is_damage, quick_check};
+use rusqlite::{Connection, InterruptHandle};
 
 use super::tables;
 use crate::write::error::StoreError;
@@ -56,8 +57,7 @@ impl NotedDamage {
 
 /// Fails if the file is not what was written.
 pub(super) fn look_through(connection: &Connection) -> Result<(), StoreError> {
-    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if found != "ok" {
+    if let Some(found) = quick_check(connection)? {
         return Err(StoreError::Damaged(found));
     }
     match tables::damaged_rows(connection, 1)?.1.pop() {
@@ -77,10 +77,7 @@ pub(super) fn damage_of(error: &StoreError) -> Option<String> {
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::Utf8Error(..)),
         ) => Some(format!("something in it cannot be read: {error}")),
-        StoreError::Database(error) => match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Some(error.to_string()),
-            _ => None,
-        },
+        StoreError::Database(error) if is_damage(error) => Some(error.to_string()),
         _ => None,
     }
 }

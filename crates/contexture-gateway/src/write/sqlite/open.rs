@@ -2,15 +2,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
+use contexture_store::database::{self, FileContent, LOOKED_THROUGH, Syncing, put_aside};
 use rusqlite::Connection;
 
 use super::damage::{damage_of, look_through, mark_of};
 use super::tables::{self, KNOWN_BY, KNOWN_BY_BYTES, VERSION};
 use super::writer::patiently;
-use crate::write::content::FileContent;
 use crate::write::error::StoreError;
 
 /// How long a write waits for another process. Requests do not wait for so long.
@@ -18,9 +18,6 @@ const BUSY: Duration = Duration::from_secs(2);
 
 /// How long a start waits for other processes.
 const STARTING: Duration = Duration::from_secs(20);
-
-/// The largest file that is looked through when it is opened, which takes about a tenth of a second.
-const LOOKED_THROUGH: u64 = 32 << 20;
 
 /// How much of a file is searched for the words of the schema.
 const HEAD: usize = 256 << 10;
@@ -100,19 +97,14 @@ fn begin(path: &Path) -> Result<OpenedFile, StoreError> {
 /// Makes a connection ready for writing, and the file if it is empty. A file that is ready is not written to, so that
 /// another process that is writing does not matter.
 fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let version = database::version(connection)?;
     if version > VERSION {
         return Err(StoreError::Newer(version));
     }
     if version == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if mode != "wal" {
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-    }
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "secure_delete", "ON")?;
+    database::prepare_to_write(connection, Syncing::Full)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     if version < VERSION {
         tables::create(connection)?;
@@ -136,29 +128,6 @@ fn was_own(path: &Path) -> bool {
     read.is_ok() && head.windows(KNOWN_BY_BYTES.len()).any(|words| words == KNOWN_BY_BYTES)
 }
 
-/// Renames a database that is damaged, with what belongs to it. Programs that use it go on with it. Returns its new name.
-///
-/// # Errors
-/// It cannot be renamed.
-pub fn put_aside(path: &Path) -> io::Result<PathBuf> {
-    let beside = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let names = (0..).map(|n| beside(path, &format!(".damaged-{}", seconds + n)));
-    let aside = names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| beside(path, ".damaged"));
-    fs::rename(path, &aside)?;
-    for end in ["-wal", "-shm", "-damaged"] {
-        match fs::rename(beside(path, end), beside(&aside, end)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(aside)
-}
-
 fn make_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -169,11 +138,7 @@ fn make_directory(directory: &Path) -> io::Result<()> {
 
 /// Creates the file before the database does, so that nobody else can ever read it.
 pub(in crate::write) fn make_file(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = database::for_owner(OpenOptions::new().create(true).append(true)).open(path)?;
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     drop(file);

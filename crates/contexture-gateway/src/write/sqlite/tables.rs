@@ -1,5 +1,6 @@
 //! The tables of the gateway's file, and the sums by which damage in a row is noticed.
 
+use contexture_store::database::migrate;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::conversation::stored::InStore;
@@ -61,22 +62,17 @@ pub(in crate::write) const KNOWN_BY_BYTES: &[u8] = b"held_out INTEGER NOT NULL, 
 
 /// Creates the tables, or those columns that an older version did not have. All or nothing, so that a store that was
 /// only begun is not mistaken for somebody else's file.
-pub(in crate::write) fn create(connection: &mut Connection) -> Result<(), StoreError> {
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version >= VERSION {
-        // Another program was faster.
-        return Ok(());
-    }
-    transaction.execute_batch(TABLES)?;
-    for (table, _) in SUMMED {
-        let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
-        if transaction.query_row(sql, [table], |_| Ok(())).optional()?.is_none() {
-            transaction.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN sum BLOB"))?;
+pub(in crate::write) fn create(connection: &Connection) -> Result<(), StoreError> {
+    migrate(connection, VERSION, |transaction, _| {
+        transaction.execute_batch(TABLES)?;
+        for (table, _) in SUMMED {
+            let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
+            if transaction.query_row(sql, [table], |_| Ok(())).optional()?.is_none() {
+                transaction.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN sum BLOB"))?;
+            }
         }
-    }
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    Ok(transaction.commit()?)
+        Ok(())
+    })
 }
 
 /// Looks at every row that has a sum. Returns how many rows there are and what is wrong with them; no more than `most`.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use contexture_store::database::{self, Commits, Writer};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::tables;
@@ -14,9 +14,6 @@ use crate::conversation::stored::InStore;
 use crate::write::error::StoreError;
 use crate::write::saving::{RecordPlace, Saving, Writing};
 use crate::write::sums::{number, sum};
-
-/// Most writes in one transaction.
-const MOST_TOGETHER: usize = 256;
 
 /// Writes between two looks at the size of the store.
 const WRITES_PER_LOOK: u64 = 500;
@@ -52,30 +49,20 @@ pub(super) struct RecordJob {
 }
 
 /// The thread that writes. It ends, after everything is written, when this is dropped.
-pub(super) struct StoreWriter {
-    jobs: Option<Sender<StoreJob>>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(super) struct StoreWriter(Writer<StoreJob>);
 
 impl StoreWriter {
     /// Starts the thread.
     pub(super) fn start(connection: Connection, moving: Connection, path: &Path, most: u64) -> std::io::Result<Self> {
-        let (jobs, receive) = channel();
-        let move_log = mover(moving)?;
-        let path = path.to_owned();
-        let mut state =
-            WriterState { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
-        let thread = std::thread::Builder::new().name("contexture-write".to_owned());
-        let thread = thread.spawn(move || state.run(&receive))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        let (path, move_log) = (path.to_owned(), mover(moving)?);
+        let state = WriterState { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
+        // Requests go on while they wait for what they begin, so the queue is not what bounds them.
+        Ok(Self(Writer::start("contexture-write", 0, state)?))
     }
 
     /// Begins to write something, after everything that was begun before.
     pub(super) fn begin(&self, job: StoreJob) {
-        if let Some(jobs) = &self.jobs {
-            // An error means that the thread has ended; whoever waits for the job learns it.
-            let _ = jobs.send(job);
-        }
+        self.0.begin(job);
     }
 
     /// Does something with the connection after everything that was begun before, and waits for it.
@@ -84,25 +71,15 @@ impl StoreWriter {
         time: Duration,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let (send, receive) = sync_channel(1);
         self.begin(StoreJob::Work(Box::new(move |connection| {
             // Nobody receives it once the time is up.
             let _ = send.send(work(connection));
         })));
         match receive.recv_timeout(time) {
             Ok(done) => done,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(StoreError::NotInTime),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(StoreError::Closed),
-        }
-    }
-}
-
-impl Drop for StoreWriter {
-    fn drop(&mut self) {
-        drop(self.jobs.take());
-        if let Some(thread) = self.thread.take() {
-            // An error means that it panicked, which has been printed.
-            let _ = thread.join();
+            Err(RecvTimeoutError::Timeout) => Err(StoreError::NotInTime),
+            Err(RecvTimeoutError::Disconnected) => Err(StoreError::Closed),
         }
     }
 }
@@ -133,62 +110,47 @@ enum JobResult {
     Nothing,
 }
 
-impl WriterState {
-    fn run(&mut self, jobs: &Receiver<StoreJob>) {
-        while let Ok(first) = jobs.recv() {
-            let mut together = Vec::new();
-            let mut next = Some(first);
-            let mut alone = None;
-            while let Some(job) = next.take() {
-                match job {
-                    StoreJob::Work(work) => {
-                        alone = Some(work);
-                        break;
-                    }
-                    job => together.push(job),
-                }
-                if together.len() < MOST_TOGETHER {
-                    next = jobs.try_recv().ok();
-                }
-            }
-            if !together.is_empty() {
-                self.write(together);
-            }
-            if let Some(work) = alone {
-                work(&mut self.connection);
-            }
-            self.tidy();
+impl Commits for WriterState {
+    type Job = StoreJob;
+    type Outcome = Result<JobResult, StoreError>;
+    type Error = StoreError;
+
+    const MOST_TOGETHER: usize = 256;
+
+    fn is_alone(job: &StoreJob) -> bool {
+        matches!(job, StoreJob::Work(_))
+    }
+
+    fn of_all(error: &StoreError) -> Option<fn() -> StoreError> {
+        is_busy(error).then_some(|| StoreError::NotInTime)
+    }
+
+    fn do_alone(&mut self, job: StoreJob) {
+        if let StoreJob::Work(work) = job {
+            work(&mut self.connection);
         }
     }
 
-    /// Writes jobs in one transaction, or each by itself if that fails.
-    fn write(&mut self, jobs: Vec<StoreJob>) {
-        match self.transact(&jobs) {
-            Ok(outcomes) => tell(jobs, outcomes),
-            // One of them may be at fault.
-            Err(error) if jobs.len() > 1 && !is_busy(&error) => {
-                for job in jobs {
-                    self.write(vec![job]);
-                }
+    fn tell(&mut self, job: StoreJob, outcome: Result<Self::Outcome, StoreError>) {
+        let outcome = outcome.flatten().map(|outcome| match outcome {
+            JobResult::Saved(mark, after) => mark.set(after),
+            JobResult::Placed(place, number) => {
+                // It keeps its first one.
+                let _ = place.number.set(number);
             }
-            Err(error) => {
-                let mut error = Some(error);
-                for job in jobs {
-                    let error = error.take().unwrap_or(StoreError::NotInTime);
-                    match job {
-                        StoreJob::Save(saving, writing) => {
-                            note_refusal(&saving, Some(&error));
-                            writing.tell(Err(error));
-                        }
-                        StoreJob::Record(_, writing) => writing.tell(Err(error)),
-                        StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
-                    }
-                }
+            JobResult::Nothing => {}
+        });
+        match job {
+            StoreJob::Save(saving, writing) => {
+                note_refusal(&saving, outcome.as_ref().err());
+                writing.tell(outcome);
             }
+            StoreJob::Record(_, writing) => writing.tell(outcome),
+            StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
         }
     }
 
-    fn transact(&mut self, jobs: &[StoreJob]) -> Result<Vec<Result<JobResult, StoreError>>, StoreError> {
+    fn transact(&mut self, jobs: &[StoreJob]) -> Result<Vec<Self::Outcome>, StoreError> {
         let is_full = jobs.iter().any(|job| matches!(job, StoreJob::Save(saving, _) if saving.is_synced));
         if is_full != self.is_full {
             // What is not synced outlasts this program, and is synced with the next commit that is.
@@ -284,28 +246,6 @@ fn apply(transaction: &Transaction<'_>, job: &StoreJob, so_far: &mut SoFar) -> R
     }
 }
 
-/// Tells the outcomes of a transaction that was committed.
-fn tell(jobs: Vec<StoreJob>, outcomes: Vec<Result<JobResult, StoreError>>) {
-    for (job, outcome) in jobs.into_iter().zip(outcomes) {
-        let outcome = outcome.map(|outcome| match outcome {
-            JobResult::Saved(mark, after) => mark.set(after),
-            JobResult::Placed(place, number) => {
-                // It keeps its first one.
-                let _ = place.number.set(number);
-            }
-            JobResult::Nothing => {}
-        });
-        match job {
-            StoreJob::Save(saving, writing) => {
-                note_refusal(&saving, outcome.as_ref().err());
-                writing.tell(outcome);
-            }
-            StoreJob::Record(_, writing) => writing.tell(outcome),
-            StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
-        }
-    }
-}
-
 /// Notes why a conversation was not written, for those who write it next.
 fn note_refusal(saving: &Saving, error: Option<&StoreError>) {
     match error {
@@ -320,7 +260,7 @@ fn note_refusal(saving: &Saving, error: Option<&StoreError>) {
 /// them. Returns whether it is small enough.
 pub(super) fn shrink(connection: &mut Connection, bytes: u64, most: usize) -> Result<bool, StoreError> {
     let mut deleted = 0;
-    while used_bytes(connection)? > bytes {
+    while database::used_bytes(connection)? > bytes {
         if deleted == most {
             return Ok(false);
         }
@@ -345,15 +285,9 @@ pub(super) fn give_back(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    Ok((number("page_count")? - number("freelist_count")?).max(0) as u64 * number("page_size")?.max(0) as u64)
-}
-
 /// Whether another program writes to the file.
 pub(super) fn is_busy(error: &StoreError) -> bool {
-    let StoreError::Database(error) = error else { return false };
-    matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+    matches!(error, StoreError::Database(error) if database::is_busy(error))
 }
 
 /// Does something again while another program is in the way, for a limited time.
