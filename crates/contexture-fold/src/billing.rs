@@ -1,7 +1,7 @@
 //! What was billed, what a fold would cost, and whether the provider's cache is cold.
 
 use super::price::{Account, Prices};
-use super::tuning::{FREE_SHARE, MUCH_SAVED_SHARE, Tuning};
+use super::tuning::{FREE_SHARE, MUCH_SAVED_SHARE, PATIENCE, Tuning};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 /// What was billed so far, and what is needed to say whether a fold pays.
@@ -70,7 +70,7 @@ impl Billing {
     /// Whether resending has cost as much as the fold (times the patience), and the bill stays within the allowed
     /// excess.
     pub(super) fn has_paid_for(&self, price: f64, tuning: &Tuning) -> bool {
-        self.account.avoidable >= price * tuning.patience && self.can_afford(price, tuning)
+        self.account.avoidable >= price * PATIENCE && self.can_afford(price, tuning)
     }
 
     /// Whether the bill stays within the allowed excess after a fold of this price.

@@ -253,7 +253,26 @@ impl ConversationItems {
         entry.is_first && entry.speaker != ItemSpeaker::Tool && calls.all(|call| call >= at)
     }
 
-    /// Drops items that were folded away. The dialogue is kept because it is shown, some outputs because something that
+    /// The items of the message of the model at a position, and the outputs of its calls, before an end.
+    pub(super) fn step_of(&self, at: usize, end: usize) -> impl Iterator<Item = usize> {
+        let moment = self.entries[at].moment;
+        let first = self.entries.partition_point(|entry| entry.moment < moment);
+        let is_of = move |at: &usize| {
+            let entry = &self.entries[*at];
+            entry.moment == moment || entry.call.is_some_and(|call| self.entries[call].moment == moment)
+        };
+        (first..end.min(first + MAX_STEP_ITEMS)).filter(is_of)
+    }
+
+    /// The kind of a note that a harness wrote by itself.
+    pub(super) fn note_kind(&self, at: usize) -> Option<&str> {
+        match &self.item(at).as_message()?.meta.origin {
+            Origin::Harness { kind: Some(kind), .. } if NOTE_KINDS.contains(&&**kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Drops items that were folded away. What was said is kept because it is quoted, some outputs because something that
     /// they say may be named again, and calls without an output are kept whole.
     pub(super) fn forget(&mut self, folded: Range<usize>, is_kept: impl Fn(usize) -> bool) {
         for at in folded {
@@ -371,6 +390,11 @@ pub(super) fn text_of(item: &Item) -> Option<Cow<'_, str>> {
     }
 }
 
+/// The text that another form of an item replaces: for a call, its arguments.
+pub(super) fn replaced_text(item: &Item) -> Option<Cow<'_, str>> {
+    item.as_call().map(|call| Cow::Borrowed(&*call.arguments)).or_else(|| text_of(item))
+}
+
 /// The same item with another text.
 pub(super) fn with_text(item: &Item, text: &str) -> Item {
     let mut item = item.clone();
@@ -383,7 +407,8 @@ pub(super) fn with_text(item: &Item, text: &str) -> Item {
             message.content.insert(0, contexture_core::item::Content::Text { text: text.to_owned() });
         }
         Item::FunctionCallOutput(output) => output.output = text.to_owned(),
-        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => {}
+        Item::FunctionCall(call) => call.arguments = text.to_owned(),
+        Item::Reasoning(_) | Item::Opaque(_) => {}
     }
     item
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::claims::LinesClaim;
 use super::policy::FoldWhen;
+use super::written::ACCOUNT_START;
 use contexture_files::disk::OnDisk;
 use contexture_files::model::{Compared, FileModel, Found};
 
@@ -20,15 +21,16 @@ const VERSION: &str = "version";
 pub enum Piece {
     /// The item of the log at this position, as it is.
     Logged(usize),
-    /// The item of the log at this position with another text.
+    /// The item of the log at this position with another text; for a call, other arguments.
     Shortened(usize, Arc<str>),
     /// A text that replaces others.
     Made(Arc<str>),
-    /// Records of calls.
+    /// A chapter of the account of the earlier conversation.
     Records(Records),
 }
 
-/// A block of records: what was done between two things that were said.
+/// A chapter of the account of the earlier conversation. Before version 4: what was done between two things that were
+/// said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records {
     /// The position of the first output that it may tell of.
@@ -46,6 +48,21 @@ impl Piece {
             Piece::Logged(at) | Piece::Shortened(at, _) => Some(*at),
             Piece::Made(_) | Piece::Records(_) => None,
         }
+    }
+
+    /// The text that it was given.
+    pub(super) fn made(&self) -> Option<&str> {
+        match self {
+            Piece::Logged(_) => None,
+            Piece::Shortened(_, text) | Piece::Made(text) | Piece::Records(Records { text, .. }) => Some(text),
+        }
+    }
+}
+
+impl Records {
+    /// Whether it is a chapter of the account of the earlier conversation.
+    pub(super) fn is_account(&self) -> bool {
+        self.text.starts_with(ACCOUNT_START)
     }
 }
 
@@ -78,8 +95,8 @@ pub enum FoldDecision {
 }
 
 /// The version in which decisions are stored. Version 0.1 of the program stored them without one, as version 1. Since
-/// version 3 a fold also shows what the agent said, and records of its calls.
-const STORED_VERSION: u64 = 3;
+/// version 3 a fold also shows what the agent said, and since version 4 its calls and their outputs.
+const STORED_VERSION: u64 = 4;
 
 /// Why a stored decision cannot be read.
 #[derive(Debug, Error)]

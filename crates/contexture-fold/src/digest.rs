@@ -1,4 +1,4 @@
-//! A short account of files: what the agent changed, and what changed on the disk.
+//! What changed on the disk since the agent saw it.
 
 use contexture_files::model::{DiskChange, FileModel, FileState};
 use contexture_text::one_line::one_line;
@@ -11,25 +11,6 @@ fn clip(text: &str, chars: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// Lists the files that this agent changed, newest first, as many as fit.
-pub fn changed_files(model: &FileModel, bytes: usize) -> String {
-    let mut changed: Vec<_> = model.files().iter().filter(|file| file.edits > 0).collect();
-    changed.sort_by_key(|file| std::cmp::Reverse(file.edited));
-    let mut left = bytes;
-    let mut text = String::new();
-    for file in changed {
-        let state = if file.deleted { "deleted" } else { "changed" };
-        let times = if file.edits == 1 { "once".to_owned() } else { format!("{} times", file.edits) };
-        let line = format!("- `{}` ({state} {times})\n", one_line(&file.path));
-        if line.len() > left {
-            break;
-        }
-        left -= line.len();
-        text.push_str(&line);
-    }
-    text
 }
 
 /// Most files that are listed as changed on the disk.

@@ -3,7 +3,7 @@
 //! Modules in reading order: what configures a fold ([`pins`], [`policy`], [`price`], [`meter`], and the private
 //! `tuning`), the state of a conversation (`conversation`, `knowledge`, `shown` and `billing`, together `state`), what
 //! a view shows ([`view`], [`words`], [`outline`], [`digest`]), what remains of calls ([`records`] and the private
-//! `outcome`), what is shortened before it is first sent ([`stubs`], [`compact`], [`cap`], [`rows`]), what is decided
+//! `brief`), what is shortened before it is first sent ([`stubs`], [`compact`], [`cap`], [`rows`]), what is decided
 //! (`plan`, [`decision`]), how it is read again ([`written`]), what drives it ([`folder`], [`asking`], [`replay`]), and
 //! how a folder is stored ([`rest`]).
 
@@ -26,9 +26,8 @@ mod vocabulary;
 mod cuts;
 pub mod outline;
 pub mod digest;
-mod drafts;
 pub mod records;
-mod outcome;
+mod brief;
 pub mod stubs;
 pub mod compact;
 pub mod cap;
@@ -53,4 +52,4 @@ pub use price::{Account, Prices};
 pub use replay::Replay;
 pub use rest::{Rest, RestError};
 pub use shown::ShownItem;
-pub use written::{ToldLines, Written, told_lines};
+pub use written::{ACCOUNT_START, ToldLines, Written, told_lines};

@@ -1,15 +1,15 @@
 //! Decisions about a conversation. Nothing here changes what is shown: decisions are applied elsewhere.
 
 mod bring_back;
-mod dialogue;
+mod account;
 mod echoes;
 mod fold;
 mod frame;
 mod losses;
 mod outputs;
 mod parts;
-mod spoken;
 mod said;
+mod selection;
 
 use fold::Occasion;
 use frame::FoldFrame;
@@ -61,7 +61,8 @@ fn fold(settings: &FoldSettings, state: &mut State) -> Option<FoldDecision> {
     }
     let fold = unforced_fold(settings, state, PAID)?;
     // Only the budget may cause a fold to leave out what the agent wrote.
-    let is_harmless = fold.left_out.is_empty() && state.billing.can_afford(fold.cost, tuning);
+    let is_harmless =
+        fold.left_out.is_empty() && is_worthwhile(settings, &fold) && state.billing.can_afford(fold.cost, tuning);
     (is_harmless && pays_back(state, &fold)).then_some(FoldDecision::Fold(fold))
 }
 

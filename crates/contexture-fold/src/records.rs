@@ -1,27 +1,23 @@
-//! Records: one line for each call, or for a run of alike calls, with what it was about and how it ended.
+//! Records: one line for each call, or for a run of alike calls, in the account of the earlier conversation.
 //!
-//! Records are notes of the program. A block of them begins with the program's mark and is fenced, and everything in it
-//! that comes from a call or an output is kept on one line, so that no output can add or end a record. The lines of a draft
-//! are marked.
+//! Everything in a record that comes from a call or an output is kept on one line, so that no output can add or end one.
+//! A record says what the call was about, and that it failed if that is certain; it guesses at no outcome.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use contexture_agents::every;
 use contexture_core::item::FunctionCall;
-use contexture_core::window::fence_for;
 use serde_json::Value;
 
 use super::cap::short_hash;
-use super::drafts::draft;
-use super::outcome::outcome;
 use contexture_files::observation::{Kind, Seen};
 use contexture_text::block::flat;
 use contexture_text::one_line::one_line;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
-/// How every block of records begins.
+/// How blocks of records began that versions before the account of the earlier conversation wrote.
 pub const RECORDS_MARK: &str = "[Contexture's notes on calls made here]";
 
 /// Longest subject of a record, in characters.
@@ -31,17 +27,11 @@ const MAX_SUBJECT_CHARS: usize = 160;
 /// besides outputs. Chosen.
 const MAX_COMMAND_CHARS: usize = 240;
 
-/// Longest outcome of a record, in characters.
-const MAX_OUTCOME_CHARS: usize = 120;
-
 /// Longest answer of a person or another agent in a record, in bytes. Nine in ten are shorter.
 const MAX_ANSWER_BYTES: usize = 8_000;
 
 /// Of a longer answer, one part in this many is its end and the rest is its start.
 const ANSWER_END_PART: usize = 3;
-
-/// What a record says before a draft.
-const DRAFT_FOLLOWS: &str = "; not written:";
 
 /// Longest line for a run of alike calls, in bytes.
 const MAX_RUN_BYTES: usize = 320;
@@ -71,9 +61,10 @@ pub(super) struct CallRecord {
     /// The tool, for calls that are neither about files nor commands.
     tool: String,
     subject: String,
-    outcome: String,
-    /// What it would have written, if it failed and nothing was written there since.
-    draft: String,
+    /// What a person or another agent answered.
+    answer: String,
+    /// Whether it certainly failed.
+    pub(super) has_failed: bool,
     /// The hash of the output.
     pub(super) hash: String,
     /// Whether the output may be worth asking for again.
@@ -84,6 +75,7 @@ impl CallRecord {
     fn new(at: usize, call: &FunctionCall, seen: &Seen, result: &str) -> Self {
         let arguments = call.parsed_arguments();
         let is_printed = matches!(seen.kind, Kind::Run | Kind::Search | Kind::Answer | Kind::Other);
+        let is_answer = seen.kind == Kind::Answer && !seen.failed;
         Self {
             at,
             kind: seen.kind,
@@ -92,11 +84,8 @@ impl CallRecord {
                 Some(command) => clip(&in_one_line(command), MAX_COMMAND_CHARS),
                 None => clip(&subject(seen, &arguments), MAX_SUBJECT_CHARS),
             },
-            outcome: match seen.kind {
-                Kind::Answer if !seen.failed => answer(result),
-                _ => clip(&flat(&outcome(seen, result)), MAX_OUTCOME_CHARS),
-            },
-            draft: draft(seen, &arguments),
+            answer: if is_answer { answer(result) } else { String::new() },
+            has_failed: seen.failed,
             hash: short_hash(result),
             is_named: is_printed && result.len() >= LEAST_NAMED_BYTES,
         }
@@ -107,6 +96,16 @@ impl CallRecord {
         matches!(self.kind, Kind::Run | Kind::Search | Kind::Answer | Kind::Other)
     }
 
+    /// Whether the output is what a person or another agent answered.
+    pub(super) fn is_answer(&self) -> bool {
+        !self.answer.is_empty()
+    }
+
+    /// Whether the output may be worth asking for again.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
+    }
+
     /// What was called, on one line.
     pub(super) fn told(&self) -> String {
         one_line(&format!("{} {}", self.verb(), self.subject)).into_owned()
@@ -114,18 +113,14 @@ impl CallRecord {
 
     /// Bytes that it takes, roughly.
     fn bytes(&self) -> usize {
-        self.subject.len() + self.outcome.len() + self.draft.len() + 4
-    }
-
-    /// Whether it tells little: something was looked at, and nothing came of it that the record could tell.
-    fn is_dull(&self) -> bool {
-        matches!(self.kind, Kind::Read | Kind::Search | Kind::Other) && self.outcome.is_empty()
+        self.subject.len() + self.answer.len() + 4
     }
 
     /// Whether a run of such calls is written as one line.
     fn is_alike(&self, other: &CallRecord) -> bool {
         let has_verb = !matches!(self.kind, Kind::Run);
-        has_verb && self.verb() == other.verb() && self.outcome.is_empty() && other.outcome.is_empty()
+        let is_plain = |record: &CallRecord| record.answer.is_empty() && !record.has_failed;
+        has_verb && self.verb() == other.verb() && is_plain(self) && is_plain(other)
     }
 
     fn verb(&self) -> &str {
@@ -160,22 +155,10 @@ impl Ledger {
             self.bytes -= self.records.pop_front().map_or(0, |record| record.bytes());
         }
         let mut record = CallRecord::new(at, call, seen, result);
-        if matches!(record.kind, Kind::Write | Kind::Edit) {
-            self.replace_drafts(&record.subject);
-        }
         // What the output tool showed can be asked for again.
         record.is_named &= self.tool.as_deref().is_some_and(|tool| *tool != *call.name);
         self.bytes += record.bytes();
         self.records.push_back(record);
-    }
-
-    /// Forgets what could not be written to a file: something newer was written, or would have been.
-    fn replace_drafts(&mut self, subject: &str) {
-        let drafts = self.records.iter_mut().filter(|record| !record.draft.is_empty() && record.subject == subject);
-        for record in drafts {
-            self.bytes -= record.draft.len();
-            record.draft.clear();
-        }
     }
 
     /// Whether an output is known not to be the text of a file.
@@ -189,30 +172,14 @@ impl Ledger {
         self.records.range(first..).take_while(move |record| record.at < range.end)
     }
 
-    /// Writes the records of outputs in a range as a block; `None` if there are none.
-    pub(super) fn render(&self, range: Range<usize>, is_left_out: impl Fn(usize) -> bool) -> Option<Arc<str>> {
-        let records: Vec<&CallRecord> = self.within(range).filter(|record| !is_left_out(record.at)).collect();
-        if records.is_empty() {
-            return None;
-        }
+    /// Writes the records of outputs in a range as lines.
+    pub(super) fn lines(&self, range: Range<usize>) -> String {
+        let records: Vec<&CallRecord> = self.within(range).collect();
         let mut lines = String::new();
-        let mut hashes = false;
         for run in records.chunk_by(|one, other| one.is_alike(other)) {
             write_run(run, self.tool.is_some(), &mut lines);
-            hashes |= self.tool.is_some() && run.iter().any(|record| record.is_named);
         }
-        let shows = self.tool.as_ref().filter(|_| hashes).map(|tool| format!(" ({tool} shows what has a #)"));
-        let fence = fence_for(&lines);
-        Some(format!("{RECORDS_MARK}{}\n{fence}\n{lines}{fence}", shows.unwrap_or_default()).into())
-    }
-
-    /// Forgets records that were left out.
-    pub(super) fn leave_out(&mut self, positions: impl IntoIterator<Item = usize>) {
-        let left_out: BTreeSet<usize> = positions.into_iter().collect();
-        if !left_out.is_empty() {
-            self.records.retain(|record| !left_out.contains(&record.at));
-            self.bytes = self.records.iter().map(CallRecord::bytes).sum();
-        }
+        lines
     }
 
     /// Bytes that all records take, roughly.
@@ -225,13 +192,13 @@ impl Ledger {
         let Self { records, tool: _, bytes: _ } = self;
         let mut before = (0, "");
         packer.list(records, |packer, record| {
-            let CallRecord { at, kind, tool, subject, outcome, draft, hash, is_named } = record;
+            let CallRecord { at, kind, tool, subject, answer, has_failed, hash, is_named } = record;
             packer.number(at - before.0);
             packer.number(KINDS.iter().position(|other| other == kind).unwrap_or_default());
             packer.text(tool);
             packer.text_after(before.1, subject);
-            packer.text(outcome);
-            packer.text(draft);
+            packer.text(answer);
+            packer.flag(*has_failed);
             packer.raw(hash.as_bytes());
             packer.flag(*is_named);
             before = (*at, subject);
@@ -246,30 +213,17 @@ impl Ledger {
             let kind = KINDS[unpacker.place(KINDS.len())?];
             let tool = unpacker.text()?.as_ref().to_owned();
             let subject = unpacker.text_after(&before.1)?;
-            let outcome = unpacker.text()?.as_ref().to_owned();
-            let draft = unpacker.text()?.as_ref().to_owned();
+            let answer = unpacker.text()?.as_ref().to_owned();
+            let has_failed = unpacker.flag()?;
             let hash = String::from_utf8(unpacker.raw::<12>()?.to_vec()).map_err(|_| Damaged)?;
             let is_named = unpacker.flag()?;
             before = (at, subject.clone());
-            Ok(CallRecord { at, kind, tool, subject, outcome, draft, hash, is_named })
+            Ok(CallRecord { at, kind, tool, subject, answer, has_failed, hash, is_named })
         })?;
         self.records = records.into();
         self.bytes = self.records.iter().map(CallRecord::bytes).sum();
         Ok(())
     }
-}
-
-/// Returns those of some records that are left out until `bytes` are spared: those that tell little first, those with a
-/// draft last, the oldest first.
-pub(super) fn dullest(mut records: Vec<&CallRecord>, bytes: usize) -> Vec<&CallRecord> {
-    records.sort_by_key(|record| (!record.draft.is_empty(), !record.is_dull(), record.at));
-    let mut spared = 0;
-    let is_needed = |record: &&CallRecord| {
-        let is_needed = spared < bytes;
-        spared += record.bytes();
-        is_needed
-    };
-    records.into_iter().take_while(is_needed).collect()
 }
 
 /// All kinds of calls, in the order in which they are numbered at rest.
@@ -295,7 +249,10 @@ fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
             line.clear();
         }
         match line.is_empty() {
-            true => line.push_str(verb),
+            true => {
+                line.push_str("- ");
+                line.push_str(verb);
+            }
             false => line.push(','),
         }
         if !subject.is_empty() {
@@ -304,16 +261,15 @@ fn write_run(run: &[&CallRecord], names_hashes: bool, lines: &mut String) {
         }
         line.push_str(&times);
     }
-    if !run[0].outcome.is_empty() {
-        line.push_str(" → ");
-        line.push_str(&run[0].outcome);
+    if run[0].has_failed {
+        line.push_str(" → failed");
     }
-    if !run[0].draft.is_empty() {
-        line.push_str(DRAFT_FOLLOWS);
+    if !run[0].answer.is_empty() {
+        line.push_str(" → ");
+        line.push_str(&run[0].answer);
     }
     lines.push_str(&line);
     lines.push('\n');
-    lines.push_str(&run[0].draft);
 }
 
 /// A command on one line. A mark shows where its lines end.
@@ -331,13 +287,26 @@ fn subject(seen: &Seen, arguments: &Value) -> String {
             0 | 1 => path,
             _ => seen.paths.iter().map(|path| flat(path)).collect::<Vec<_>>().join(", "),
         },
-        Kind::Search => searched(arguments, &path),
+        Kind::Search => {
+            Some(searched(arguments, &path)).filter(|told| !told.is_empty()).unwrap_or_else(|| given(arguments))
+        }
         Kind::Run | Kind::Answer | Kind::Other => {
             match named_text(arguments, &["description", "query", "prompt", "url", "skill"]) {
                 Some(text) => flat(text.trim().lines().next().unwrap_or_default()),
+                None if path.is_empty() => given(arguments),
                 None => path,
             }
         }
+    }
+}
+
+/// What a call was given that has none of the usual arguments.
+fn given(arguments: &Value) -> String {
+    match arguments {
+        Value::Object(fields) if fields.is_empty() => String::new(),
+        Value::Null => String::new(),
+        Value::String(text) => flat(text),
+        given => flat(&given.to_string()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contexture_core::item::Item;
 
-use super::conversation::{ConversationItems, text_of};
+use super::conversation::{ConversationItems, replaced_text};
 use super::decision::{Piece, ViewPart};
 use contexture_files::model::Line;
 
@@ -248,7 +248,7 @@ pub(super) enum HeadItem {
 impl HeadItem {
     /// The same for an item that was there before the first fold.
     fn of(item: &ShownItem) -> Self {
-        match (item.position, text_of(&item.item)) {
+        match (item.position, replaced_text(&item.item)) {
             (Some(at), _) if item.is_logged => HeadItem::Dialogue(Piece::Logged(at)),
             (Some(at), Some(text)) => HeadItem::Dialogue(Piece::Shortened(at, text.into())),
             _ => HeadItem::Note,

@@ -1,5 +1,6 @@
 //! The state of a conversation: what was said, what is known, what is shown and what was billed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use contexture_core::item::Item;
@@ -155,10 +156,15 @@ impl State {
     pub(super) fn piece_tokens(&self, settings: &FoldSettings, piece: &Piece) -> u64 {
         match piece {
             Piece::Logged(at) => self.conversation.item_tokens(*at),
-            Piece::Shortened(_, text) | Piece::Made(text) | Piece::Records(Records { text, .. }) => {
-                settings.meter.made(text)
-            }
+            Piece::Shortened(at, text) => self.shortened_tokens(settings, *at, text),
+            Piece::Made(text) | Piece::Records(Records { text, .. }) => settings.meter.made(text),
         }
+    }
+
+    /// The tokens of an item with another text; a call has its name besides.
+    fn shortened_tokens(&self, settings: &FoldSettings, at: usize, text: &str) -> u64 {
+        let name = self.conversation.item(at).as_call().map_or(0, |call| settings.meter.text(&call.name));
+        settings.meter.made(text) + name
     }
 
     /// A piece as it is shown.
@@ -173,7 +179,7 @@ impl State {
                 position: Some(*at),
                 is_logged: false,
                 item: Arc::new(with_text(self.conversation.item(*at), text)),
-                tokens: settings.meter.made(text),
+                tokens: self.shortened_tokens(settings, *at, text),
             },
             Piece::Made(text) | Piece::Records(Records { text, .. }) => ShownItem {
                 position: None,
@@ -201,7 +207,6 @@ impl State {
 
     fn apply_fold(&mut self, settings: &FoldSettings, fold: &Fold) {
         let before = self.shown.tokens();
-        let folded = self.shown.start()..fold.start;
         let cut = fold.shortened.iter().map(|(at, text)| Piece::Shortened(*at, text.clone()));
         let folded_items = ShownFold {
             keep: fold.keep,
@@ -212,8 +217,8 @@ impl State {
             parts: fold.parts.clone(),
         };
         self.shown.fold(&self.conversation, folded_items);
-        self.conversation.forget(folded, |at| self.ledger.is_printed(at));
-        self.ledger.leave_out(fold.cut_records.iter().map(|cut| cut.position));
+        let shown: HashSet<usize> = self.shown.items().iter().filter_map(|shown| shown.position).collect();
+        self.conversation.forget(0..fold.start, |at| shown.contains(&at) || self.ledger.is_printed(at));
         for lines in &fold.shown {
             self.mark(lines);
         }
@@ -252,7 +257,7 @@ impl State {
     pub(super) fn fold_size(&self, settings: &FoldSettings) -> FoldSize {
         let known = self.knowledge.model().bytes() as u64 / 4;
         let tuning = &settings.tuning;
-        let first = known.min(tuning.view_tokens) + tuning.recent_tokens + tuning.changed_tokens;
+        let first = known.min(tuning.view_tokens) + tuning.recent_tokens;
         self.billing.fold_size(first, self.dialogue_tokens())
     }
 

@@ -19,7 +19,7 @@ const NEED_PER_HALVING: f64 = 0.15;
 
 /// How much the least need falls each time the budget doubles above the middle: there the view has room for chunks that
 /// are less likely needed. Scanned.
-const NEED_PER_DOUBLING: f64 = 0.53;
+const NEED_PER_DOUBLING: f64 = 0.1;
 
 /// How far unforced folds may raise the bill above pass-through, as a share of it. Chosen: a tenth.
 pub(super) const MOST_EXCESS: f64 = 0.1;
@@ -31,13 +31,7 @@ const EXCESS_HALVINGS: f64 = 0.6;
 
 /// An unforced fold waits until resending what it would remove has cost this many times the price of the fold. At 1, a
 /// conversation that ends right after the fold has paid for it twice. Scanned.
-const PATIENCE: f64 = 1.5;
-
-/// How much patience grows each time the budget doubles: where nothing forces a fold, it can wait. Scanned.
-const PATIENCE_PER_DOUBLING: f64 = 0.4;
-
-/// Patience at the smallest budgets, where a fold is soon forced anyway. Scanned.
-const LEAST_PATIENCE: f64 = 1.1;
+pub(super) const PATIENCE: f64 = 1.5;
 
 /// An unforced fold must earn its price within this share of the requests since the last fold. Scanned.
 pub(super) const MOST_PAYBACK_SHARE: f64 = 1.0 / 3.0;
@@ -46,8 +40,9 @@ pub(super) const MOST_PAYBACK_SHARE: f64 = 1.0 / 3.0;
 /// Chosen, not measured.
 pub(super) const MOST_MISSING_SHARE: f64 = 0.05;
 
-/// The least share of the budget that a fold leaves free, so that the next fold does not follow at once. Scanned.
-pub(super) const FREE_SHARE: f64 = 0.15;
+/// The least share of the budget that a fold leaves free, so that the next fold does not follow soon. The design says a
+/// third.
+pub(super) const FREE_SHARE: f64 = 1.0 / 3.0;
 
 /// The same for a lean fold, as far as leaving out views of files achieves it. Chosen.
 pub(super) const LEAN_FREE_SHARE: f64 = 0.5;
@@ -69,22 +64,29 @@ pub(super) const LEAST_EXCHANGES: usize = 2;
 /// The share of the budget that the recent messages may take for that. Chosen.
 pub(super) const EXCHANGES_SHARE: f64 = 0.125;
 
-/// The share of its room that a dialogue which does not fit leaves to the agent's texts: a model needs what it said last
-/// more than the middle of long instructions. Chosen.
-pub(super) const LEAST_TOLD_SHARE: f64 = 0.25;
+/// The share of its room that what is said before the first response may have when everything must be cut. Chosen.
+pub(super) const LEAD_SHARE: f64 = 0.5;
 
-/// The share of the budget from which a forced fold leaves records out of the dialogue. The design says a third.
-pub(super) const RECORDS_SHARE: f64 = 1.0 / 3.0;
+/// The budget from which on steps in the agent's own form have no more tokens: what an agent needs of its steps does not
+/// grow with the window. Scanned.
+pub(super) const MOST_STEPS_BUDGET: u64 = 54_000;
 
-/// The share of the budget that the dialogue takes after records were left out, so that the next fold need not leave
-/// out more of them. Chosen.
-pub(super) const RECORDS_AIM_SHARE: f64 = 1.0 / 6.0;
+/// The share of the budget that steps in the agent's own form may have, from which on the oldest ones leave, and the
+/// share that is left of them then. Scanned.
+pub(super) const STEPS_SHARE: f64 = 0.25;
+pub(super) const STEPS_AIM_SHARE: f64 = 0.06;
 
-/// The share of their room that the agent's texts take after they were cut, for the same reason. Chosen.
-pub(super) const TOLD_AIM_SHARE: f64 = 0.8;
+/// The share of its room that a selection takes when its account is written anew. Chosen.
+pub(super) const REBUILT_SHARE: f64 = 0.8;
 
-/// Fewer tokens than this of a text of the agent say nothing. Chosen.
-pub(super) const LEAST_TOLD_TOKENS: u64 = 16;
+/// Most tokens of the output of an old call that failed. Chosen.
+pub(super) const FAILED_TOKENS: u64 = 120;
+
+/// Most bytes of a string in the arguments of an old call.
+const ARGUMENT_BYTES: (usize, usize) = (120, 400);
+
+/// The budget for one byte of a string in an argument.
+const BUDGET_PER_ARGUMENT_BYTE: u64 = 160;
 
 /// The largest share of the view that kept parts may waste when a new view would need all of it. Scanned.
 pub(super) const IDLE_SHARE: f64 = 0.1;
@@ -95,8 +97,9 @@ pub(super) const LEAST_PART_BYTES: usize = 6_000;
 /// How many requests a fold is expected to last when nothing is known yet. Chosen: near the median of recorded work.
 pub(super) const EXPECTED_REQUESTS: f64 = 10.0;
 
-/// The share of the budget by which a free fold must shrink the window: each fold also loses something. Chosen.
-pub(super) const WORTHWHILE_SHARE: f64 = 0.125;
+/// The share of the budget by which a fold that nothing forces must shrink the window: few large folds cost less than
+/// many small ones, and each also loses something. The design says a third.
+pub(super) const WORTHWHILE_SHARE: f64 = 1.0 / 3.0;
 
 /// The window must have grown by one part in this many since the last fold before an unforced fold is tried. Chosen.
 pub(super) const LEAST_GROWTH_PART: u64 = 5;
@@ -164,16 +167,14 @@ pub(super) struct Tuning {
     pub(super) view_tokens: u64,
     /// Most tokens of the recent messages that a fold leaves as they are; the newest step always stays.
     pub(super) recent_tokens: u64,
-    /// Most tokens of the list of files that were changed.
-    pub(super) changed_tokens: u64,
+    /// Most bytes of a string in the arguments of an old call.
+    pub(super) argument_bytes: usize,
     /// Most tokens of the outlines of files that are known but not shown.
     pub(super) outline_tokens: u64,
     /// Most tokens of known lines that touching a file brings back.
     pub(super) touch_tokens: u64,
     /// Most tokens of an output that is not the text of a file, when it is first sent.
     pub(super) output_tokens: u64,
-    /// An unforced fold waits until resending what it would remove has cost this many times the price of the fold.
-    pub(super) patience: f64,
     /// How far unforced folds may raise the bill above pass-through, as a share of it.
     pub(super) most_excess: f64,
     least_need: f64,
@@ -187,11 +188,10 @@ impl Tuning {
         Self {
             view_tokens: (budget * 80 / 100).min(9_000 + budget * 47 / 100),
             recent_tokens: (budget / 32).min(1_000),
-            changed_tokens: (budget / 256).min(125),
+            argument_bytes: ((budget / BUDGET_PER_ARGUMENT_BYTE) as usize).clamp(ARGUMENT_BYTES.0, ARGUMENT_BYTES.1),
             outline_tokens: (budget / 256).min(200),
             touch_tokens: (budget / 8).min(4_000),
             output_tokens: (budget / 10).min(1_000),
-            patience: (PATIENCE + PATIENCE_PER_DOUBLING * doublings).max(LEAST_PATIENCE),
             most_excess: MOST_EXCESS * (-EXCESS_HALVINGS * larger).exp2(),
             least_need: LEAST_NEED - NEED_PER_DOUBLING * larger - NEED_PER_HALVING * smaller,
         }

@@ -8,6 +8,9 @@ use contexture_files::model::Grade;
 /// How the title of a part of the view begins; the number of the message follows.
 pub(crate) const FILES_TITLE: &str = "# Files as you know them at message ";
 
+/// How every chapter of the account of the earlier conversation begins.
+pub const ACCOUNT_START: &str = "[Contexture's account of the earlier conversation";
+
 /// The title of lines that are brought back.
 pub(crate) const BROUGHT_BACK_TITLE: &str = "# What you know of this file besides\n";
 
@@ -40,7 +43,7 @@ const REFERENCES_TITLE: &str = "# Referenced Files";
 pub enum Written {
     /// Lines of files.
     Views,
-    /// Records of calls.
+    /// The account of the earlier conversation; before there was one, records of calls.
     Records,
     /// Lines of a file, brought back because the file was touched or named.
     BroughtBack,
@@ -59,8 +62,10 @@ pub enum Written {
 impl Written {
     /// What a text is.
     pub fn of(text: &str) -> Self {
-        let starts: [(&str, Written); 10] = [
+        let starts: [(&str, Written); 12] = [
             (FILES_TITLE, Written::Views),
+            (ACCOUNT_START, Written::Records),
+            (crate::brief::MARK_NOTE, Written::Digest),
             (crate::records::RECORDS_MARK, Written::Records),
             (BROUGHT_BACK_TITLE, Written::BroughtBack),
             (ECHOES_TITLE, Written::Echoes),

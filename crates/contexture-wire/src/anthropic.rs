@@ -129,21 +129,29 @@ pub(super) fn text_and_others(content: &RawValue) -> Result<(String, Vec<&RawVal
     Ok((text.unwrap_or_default(), others))
 }
 
-/// A block with another text; what is no text in an output stays. A block without a text becomes one.
+/// A block with another text, or a call with other arguments; what is no text in an output stays. A block without a text
+/// becomes one.
 pub(super) fn with_text(block: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(block)?;
     match &*fields.text("type").unwrap_or_default() {
+        "tool_use" => Ok(fields.with("input", object(text)?)),
         "text" => Ok(fields.with("text", &quoted(text))),
         "tool_result" => {
             let (_, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
             Ok(fields.with("content", &content_with(text, "text", &others)))
         }
-        "tool_use" | "thinking" | "redacted_thinking" => Err(WireError::OtherRequest),
+        "thinking" | "redacted_thinking" => Err(WireError::OtherRequest),
         _ => {
             let mark = fields.get(MARK).map(|mark| format!(",\"{MARK}\":{}", mark.get())).unwrap_or_default();
             Ok(format!("{{\"type\":\"text\",\"text\":{}{mark}}}", quoted(text)))
         }
     }
+}
+
+/// Arguments that are an object.
+pub(super) fn object(arguments: &str) -> Result<&str, WireError> {
+    let is_object = arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok();
+    is_object.then_some(arguments).ok_or(WireError::OtherRequest)
 }
 
 /// A content of a text and of blocks that are no texts.

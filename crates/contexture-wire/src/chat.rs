@@ -1,12 +1,14 @@
 //! Messages of OpenAI chat completions.
 
+use std::borrow::Cow;
+
 use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Message, Outcome, Reasoning, Role};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::anthropic::{ContentBlocks, content_with, text_and_others};
+use super::anthropic::{ContentBlocks, content_with, object, text_and_others};
 use super::error::WireError;
-use super::fields::Fields;
+use super::fields::{Fields, quoted};
 use super::unit::Unit;
 
 /// Names under which providers put what the model thought.
@@ -62,19 +64,89 @@ fn part(json: &str) -> Result<Content, WireError> {
     }
 }
 
+/// A message with other texts, or calls with other arguments, each with the place of its unit; what is no text in it
+/// stays.
+pub(super) fn with_texts(json: &str, texts: &[(usize, &str)]) -> Result<String, WireError> {
+    let fields = Fields::parse(json)?;
+    let calls = calls(&fields)?;
+    let count = read(json)?.len();
+    let first_call = count - calls.len() - usize::from(function_call(&fields).is_some());
+    let has_thought = fields.text("role").as_deref() == Some("assistant") && thought(&fields).is_some();
+    let (mut written, mut written_calls) = (json.to_owned(), Vec::new());
+    for (at, call) in calls.iter().enumerate() {
+        let text = texts.iter().find(|(unit, _)| *unit == first_call + at);
+        written_calls.push(match text {
+            Some((_, arguments)) => call_with(call.get(), arguments)?,
+            None => call.get().to_owned(),
+        });
+    }
+    for (unit, text) in texts.iter().filter(|(unit, _)| *unit < first_call || *unit >= first_call + calls.len()) {
+        let now = Fields::parse(&written)?;
+        let other = match function_call(&now).filter(|_| *unit >= first_call + calls.len()) {
+            Some(call) => now.with("function_call", &with_arguments(call, text)?),
+            None if has_thought && *unit == 0 => return Err(WireError::OtherRequest),
+            None => {
+                let (_, others) = content(&now)?;
+                now.with("content", &content_with(text, "text", &others))
+            }
+        };
+        written = other;
+    }
+    match written_calls.is_empty() {
+        true => Ok(written),
+        false => Ok(Fields::parse(&written)?.with("tool_calls", &format!("[{}]", written_calls.join(",")))),
+    }
+}
+
+/// A call with other arguments.
+fn call_with(json: &str, arguments: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(json)?;
+    if let Some(function) = fields.get("function") {
+        return Ok(fields.with("function", &with_arguments(function, arguments)?));
+    }
+    let custom = Fields::parse(fields.get("custom").ok_or(WireError::OtherRequest)?.get())?;
+    Ok(fields.with("custom", &custom.with("input", &quoted(&input_of(arguments)?))))
+}
+
+fn with_arguments(function: &RawValue, arguments: &str) -> Result<String, WireError> {
+    let fields = Fields::parse(function.get())?;
+    let is_text = fields.get("arguments").is_none_or(|raw| raw.get().starts_with('"'));
+    let arguments = if is_text { quoted(arguments) } else { object(arguments)?.to_owned() };
+    Ok(fields.with("arguments", &arguments))
+}
+
+/// The text that a tool of the client's own form is given.
+pub(super) fn input_of(arguments: &str) -> Result<String, WireError> {
+    let value: Value = serde_json::from_str(arguments)?;
+    value["input"].as_str().map(str::to_owned).ok_or(WireError::OtherRequest)
+}
+
+/// What the model thought, if anything.
+fn thought<'a>(fields: &Fields<'a>) -> Option<Cow<'a, str>> {
+    THOUGHTS.iter().find_map(|name| fields.text(name)).filter(|thought| !thought.is_empty())
+}
+
+fn calls<'a>(fields: &Fields<'a>) -> Result<Vec<&'a RawValue>, WireError> {
+    match fields.get("tool_calls").filter(|raw| raw.get() != "null") {
+        Some(raw) => Ok(serde_json::from_str(raw.get())?),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn function_call<'a>(fields: &Fields<'a>) -> Option<&'a RawValue> {
+    fields.get("function_call").filter(|raw| raw.get() != "null")
+}
+
 /// A response of the model. It is kept or left out as a whole.
 fn assistant(fields: &Fields<'_>) -> Result<Vec<Unit>, WireError> {
     let mut units = Vec::new();
-    if let Some(thought) = THOUGHTS.iter().find_map(|name| fields.text(name)).filter(|thought| !thought.is_empty()) {
+    if let Some(thought) = thought(fields) {
         units.push(Unit::joined(Reasoning::new(thought, None)));
     }
-    let calls = match fields.get("tool_calls").filter(|raw| raw.get() != "null") {
-        Some(raw) => serde_json::from_str::<Vec<&RawValue>>(raw.get())?,
-        None => Vec::new(),
-    };
+    let calls = calls(fields)?;
     let parts = parts(fields)?;
     let is_empty = parts.iter().all(|part| part.as_text().is_some_and(str::is_empty));
-    let function_call = fields.get("function_call").filter(|raw| raw.get() != "null");
+    let function_call = function_call(fields);
     if !is_empty || (calls.is_empty() && function_call.is_none()) {
         units.push(Unit::joined(Message::new(Role::Assistant, parts)));
     }
@@ -112,11 +184,4 @@ fn function(id: &str, raw: &RawValue) -> Result<FunctionCall, WireError> {
         None => String::new(),
     };
     Ok(FunctionCall::new(id, &fields.text("name").unwrap_or_default(), arguments))
-}
-
-/// A message with another text; what is no text in it stays.
-pub(super) fn with_text(json: &str, text: &str) -> Result<String, WireError> {
-    let fields = Fields::parse(json)?;
-    let (_, others) = content(&fields)?;
-    Ok(fields.with("content", &content_with(text, "text", &others)))
 }

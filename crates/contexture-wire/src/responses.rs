@@ -4,9 +4,10 @@ use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Mes
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::anthropic::{content_with, text_and_others};
+use super::anthropic::{content_with, object, text_and_others};
+use super::chat::input_of;
 use super::error::WireError;
-use super::fields::{Fields, text_of};
+use super::fields::{Fields, quoted, text_of};
 use super::unit::Unit;
 
 /// What the model did with the provider's own tools. It goes with the response that it is part of.
@@ -125,9 +126,15 @@ fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, WireError> {
     Ok(reasoning)
 }
 
-/// An item with another text; what is no text in it stays.
+/// An item with another text, or a call with other arguments; what is no text in it stays.
 pub(super) fn with_text(json: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(json)?;
+    match fields.text("type").as_deref() {
+        Some("function_call") => return Ok(fields.with("arguments", &quoted(text))),
+        Some("custom_tool_call") => return Ok(fields.with("input", &quoted(&input_of(text)?))),
+        Some("local_shell_call" | "shell_call") => return Ok(fields.with("action", object(text)?)),
+        _ => {}
+    }
     let name = match fields.text("type").as_deref() {
         None | Some("message") => "content",
         Some(_) => "output",

@@ -19,12 +19,13 @@ pub(super) fn made(format: Format, item: &Item, mark: Option<&str>) -> Result<St
 
 /// Some parts of a message, or parts with another text.
 pub(super) fn part(format: Format, message: &str, units: &[ShownUnit]) -> Result<String, WireError> {
-    let mut texts = units.iter().filter_map(|shown| shown.text.as_ref());
-    match (format, texts.next(), texts.next()) {
-        (Format::Messages, ..) => blocks(message, units),
-        (Format::Gemini, ..) => gemini::part(message, units.iter().map(|shown| (shown.unit, shown.text.as_deref()))),
-        (Format::Chat, Some(text), None) => chat::with_text(message, text),
-        (Format::Responses, Some(text), None) => responses::with_text(message, text),
+    let texts: Vec<(usize, &str)> =
+        units.iter().filter_map(|shown| Some((shown.unit, shown.text.as_deref()?))).collect();
+    match (format, texts.as_slice()) {
+        (Format::Messages, _) => blocks(message, units),
+        (Format::Gemini, _) => gemini::part(message, units.iter().map(|shown| (shown.unit, shown.text.as_deref()))),
+        (Format::Chat, [_, ..]) => chat::with_texts(message, &texts),
+        (Format::Responses, [(_, text)]) => responses::with_text(message, text),
         _ => Err(WireError::OtherRequest),
     }
 }

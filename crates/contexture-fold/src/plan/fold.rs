@@ -1,9 +1,9 @@
 //! What a fold replaces the past with.
 
-use super::dialogue::Dialogue;
 use super::frame::FoldFrame;
 use super::losses;
 use super::parts::{View, shown_lines};
+use super::selection::Selection;
 use crate::decision::{Fold, Piece, ShownLines, ViewPart};
 use crate::outline;
 use crate::policy::FoldWhen;
@@ -13,9 +13,6 @@ use crate::state::State;
 use crate::view::{self, Chunk};
 use crate::written::{OUTLINE_TITLE, PRESUMED_START};
 use contexture_text::fit::{Made, fit};
-
-/// Is between the agent's last words in the dialogue and its next message, where nothing else is.
-const GOES_ON: &str = "[Contexture's note: the newest messages follow]";
 
 /// Why the past is folded now.
 #[derive(Clone, Copy)]
@@ -47,11 +44,10 @@ fn finish(
     chunks: &[Chunk],
     occasion: Occasion,
 ) -> Fold {
-    // A chapter: what was said and done since what stays, and then the views that are new or changed.
+    // What is new of the selection since what stays, and then the views that are new or changed.
     let is_part = |head: Option<&HeadItem>| head == Some(&HeadItem::Part);
     let standing = (0..view.keep).filter(|index| !is_part(state.shown.head().get(*index))).count();
-    let Dialogue { pieces, cut, .. } = frame.dialogue;
-    let needs_break = pieces.last().is_some_and(|last| breaks_off(state, last, frame.start));
+    let Selection { pieces, cut, .. } = frame.selection;
     let mut head: Vec<Piece> = pieces.into_iter().skip(standing).collect();
     let mut parts = state.shown.parts()[..view.kept].to_vec();
     let mut shown: Vec<Vec<ShownLines>> = Vec::new();
@@ -66,15 +62,12 @@ fn finish(
         head.push(Piece::Made(part.text));
         shown.push(lines);
     }
-    let needs_break = needs_break && shown.is_empty();
     let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
     let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
     let presumed = presumed_since(state, view.kept);
     let digest = format!("{presumed}{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
     if !digest.is_empty() {
         head.push(Piece::Made(digest.into()));
-    } else if needs_break {
-        head.push(Piece::Made(GOES_ON.into()));
     }
     let mut fold = Fold {
         at: state.conversation.len(),
@@ -93,7 +86,7 @@ fn finish(
         ),
         cut_said: cut.said,
         cut_told: cut.told,
-        cut_records: cut.records,
+        cut_records: Vec::new(),
         shortened: frame.shortened,
         left_out,
         before_tokens: state.shown.tokens(),
@@ -103,14 +96,6 @@ fn finish(
     };
     price(settings, state, &mut fold);
     fold
-}
-
-/// Whether a text of the agent would be followed by a message of the agent. Providers join the two, and refuse thinking
-/// that is not at the start of a message.
-fn breaks_off(state: &State, last: &Piece, start: usize) -> bool {
-    let is_told = |at: usize| state.conversation.is_told(at);
-    let goes_on = start < state.conversation.len() && state.conversation.item(start).is_of_model();
-    goes_on && last.position().is_some_and(is_told)
 }
 
 /// Names the commands that ran since the oldest kept part was written and that are only presumed to have left files

@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use contexture_core::window::shorten;
-
-use super::dialogue::Dialogue;
 use super::losses::LEFT_OUT_TOKENS;
 use super::outputs::shortened;
 use super::said::level;
+use super::selection::Selection;
+use crate::brief::MARK_NOTE;
 use crate::conversation::{ItemSpeaker, text_of};
-use crate::digest::{changed_files, lost_on_disk};
+use crate::digest::lost_on_disk;
 use crate::settings::FoldSettings;
 use crate::shown::ShownItem;
 use crate::state::State;
 use crate::tuning::{EXCHANGES_SHARE, FREE_SHARE, LEAST_EXCHANGES, MOST_SAID_SHARE};
-use crate::written::{CHANGED_TITLE, LOST_TITLE};
+use crate::written::LOST_TITLE;
 
 /// A fold before its view is chosen.
 pub(super) struct FoldFrame {
     /// The first item that is shown in its own place.
     pub(super) start: usize,
-    /// What was said and done before it.
-    pub(super) dialogue: Dialogue,
-    /// Which files were changed.
+    /// What is shown of the items before it.
+    pub(super) selection: Selection,
+    /// What the mark of cuts means, and which files changed on the disk.
     pub(super) digest: String,
     /// Most tokens of the outlines of what is known but not shown.
     pub(super) outline_tokens: u64,
@@ -85,18 +84,18 @@ fn reduced(settings: &FoldSettings, state: &State, reduction: Reduction, most: O
     };
     let recent = RecentItems::new(settings, state, start, limit);
     let mut digest = digest(settings, state);
-    if reduction >= Reduction::Hard {
-        digest = shorten(settings.meter.counter(), &digest, budget / 8);
+    if reduction >= Reduction::Hard && settings.meter.text(&digest) > budget / 8 {
+        digest.clear();
     }
     let outline_tokens = if reduction == Reduction::None { settings.tuning.outline_tokens } else { 0 };
     let beside = LEFT_OUT_TOKENS + outline_tokens + settings.meter.text(&digest) + recent.tokens;
     let share = (budget as f64 * MOST_SAID_SHARE) as u64;
-    let dialogue = match most.map(|most| most.saturating_sub(beside).min(share).max(budget / 8)) {
-        Some(room) => Dialogue::within(settings, state, start, room),
-        None => Dialogue::whole(settings, state, start),
+    let selection = match most.map(|most| most.saturating_sub(beside).min(share).max(budget / 8)) {
+        Some(room) => Selection::within(settings, state, start, room),
+        None => Selection::whole(settings, state, start),
     };
-    let tokens = beside + dialogue.tokens;
-    FoldFrame { start, dialogue, digest, outline_tokens, shortened: recent.shortened, tokens }
+    let tokens = beside + selection.tokens;
+    FoldFrame { start, selection, digest, outline_tokens, shortened: recent.shortened, tokens }
 }
 
 /// One part in this many of the budget is left to the outputs of a step that must be cut hard.
@@ -166,19 +165,10 @@ fn recent_start(settings: &FoldSettings, state: &State, reduction: Reduction) ->
     start
 }
 
-/// Describes which files were changed.
+/// What the mark of cuts means, and which files changed on the disk.
 fn digest(settings: &FoldSettings, state: &State) -> String {
-    let changed = changed_files(state.knowledge.model(), settings.tuning.changed_tokens as usize * 4);
-    let mut text = String::new();
+    let shows = settings.output_tool.as_ref().map(|tool| format!("[{tool} shows what has a #]\n"));
     let lost = lost_on_disk(state.knowledge.model(), |_, _| true);
-    let sections = [(CHANGED_TITLE, changed), (LOST_TITLE, lost)];
-    for (title, body) in sections {
-        if !body.is_empty() {
-            text.push_str(title);
-            text.push('\n');
-            text.push_str(&body);
-            text.push('\n');
-        }
-    }
-    text
+    let lost = if lost.is_empty() { lost } else { format!("{LOST_TITLE}\n{lost}\n") };
+    format!("{MARK_NOTE}{}{lost}", shows.unwrap_or_default())
 }

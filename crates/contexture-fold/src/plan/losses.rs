@@ -2,7 +2,7 @@
 
 use contexture_core::window::shorten;
 
-use super::dialogue::DialogueCuts;
+use super::selection::SelectionCuts;
 use crate::decision::ShownLines;
 use crate::settings::FoldSettings;
 use crate::view::Chunk;
@@ -15,6 +15,9 @@ const MAX_NAMED_PATHS: usize = 4;
 
 /// Most tokens of the sentence that tells the model what does not fit.
 pub(super) const LEFT_OUT_TOKENS: u64 = 80;
+
+/// Fewer tokens than this of the sentence say nothing.
+const LEAST_SENTENCE_TOKENS: u64 = 16;
 
 /// A sentence to the model takes at most one part in this many of the budget.
 const SENTENCE_PART: u64 = 12;
@@ -52,11 +55,18 @@ pub(super) fn tell(settings: &FoldSettings, paths: &[String]) -> String {
     }
     let or_pinned = if settings.policy.pins.is_empty() { "" } else { " or pinned files" };
     let text = format!("{LEFT_OUT_START}{or_pinned} do not fit here, in {}: {}\n", files(paths), named(paths));
-    shorten(settings.meter.counter(), &text, LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART))
+    let tokens = LEFT_OUT_TOKENS.min(settings.policy.budget / SENTENCE_PART);
+    if tokens < LEAST_SENTENCE_TOKENS { String::new() } else { shorten(settings.meter.counter(), &text, tokens) }
 }
 
 /// Describes why a fold was made, and what it could not keep.
-pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut: &DialogueCuts, left_out: &[String]) -> String {
+pub(super) fn reason(
+    why: &str,
+    has_recent: bool,
+    cut_items: usize,
+    cut: &SelectionCuts,
+    left_out: &[String],
+) -> String {
     let mut reason = why.to_owned();
     if !has_recent {
         reason.push_str("; the newest step alone does not fit, so no message is shown in its own place");
@@ -73,10 +83,8 @@ pub(super) fn reason(why: &str, has_recent: bool, cut_items: usize, cut: &Dialog
         1 => reason.push_str("; one text of the agent does not fit whole"),
         count => reason.push_str(&format!("; {count} texts of the agent do not fit whole")),
     }
-    match cut.records.len() {
-        0 => {}
-        1 => reason.push_str("; the record of one call does not fit"),
-        count => reason.push_str(&format!("; the records of {count} calls do not fit")),
+    if cut.has_lost_steps {
+        reason.push_str("; the lines of the oldest steps do not fit");
     }
     if !left_out.is_empty() {
         reason.push_str(&format!("; the agent's own changes in {} do not fit: {}", files(left_out), named(left_out)));

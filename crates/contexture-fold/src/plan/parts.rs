@@ -66,7 +66,7 @@ fn view_room(settings: &FoldSettings, state: &State, frame_tokens: u64) -> u64 {
 /// How many items at the start of the window can stay: as many as are parts of the view, or in the dialogue in the form
 /// in which it will be shown.
 fn standing(settings: &FoldSettings, state: &State, frame: &FoldFrame) -> usize {
-    let mut pieces = frame.dialogue.pieces.iter();
+    let mut pieces = frame.selection.pieces.iter();
     let mut is_same = |index: usize, shown: &ShownItem| match state.shown.head().get(index) {
         Some(HeadItem::Part) => true,
         Some(HeadItem::Note) => false,

@@ -1,7 +1,7 @@
 //! How what was said is cut if it does not fit, and what is pinned.
 //!
-//! What users said is cut first, the longest texts first, but not below half of the room; then instructions. What is
-//! pinned is left out last, the oldest first. Images and other contents that are no text are kept or left out, never cut.
+//! What is pinned is left out last, the oldest first. Images and other contents that are no text are kept or left out,
+//! never cut.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use contexture_core::item::{Content, Item};
 
 use super::outputs::shortened;
-use super::spoken::{DialoguePiece, DialogueVoice};
 use crate::cap::short_hash;
 use crate::conversation::{ConversationItems, ItemSpeaker};
 use crate::decision::CutSaid;
@@ -24,9 +23,6 @@ pub(super) const LEAST_REPEATED_BYTES: usize = 400;
 
 /// How many bytes of a repeated text are quoted where it was said again.
 const QUOTED_BYTES: usize = 80;
-
-/// One part in this many of the room is reserved for the newest message.
-const NEWEST_PART: u64 = 4;
 
 /// The text of a message within a number of tokens. Contents that are no text are left out, which the text says.
 pub(super) fn cut_text(settings: &FoldSettings, state: &State, at: usize, limit: u64) -> Arc<str> {
@@ -128,33 +124,6 @@ pub(super) fn repeated(speaker: ItemSpeaker, text: &str) -> String {
     let quoted = text[..text.floor_char_boundary(QUOTED_BYTES)].trim();
     let who = if speaker == ItemSpeaker::User { "The user said again" } else { "It was said again" };
     format!("[{who}, as above: «{}…»]", one_line(quoted))
-}
-
-/// Returns how many tokens each message of people may have so that together they fit.
-pub(super) fn limits(spoken: &[&DialoguePiece], room: u64) -> Vec<u64> {
-    let total: u64 = spoken.iter().map(|spoken| spoken.tokens).sum();
-    if total <= room {
-        return vec![u64::MAX; spoken.len()];
-    }
-    let last = spoken.len().saturating_sub(1);
-    let newest = spoken.last().filter(|newest| newest.voice == DialogueVoice::User).map(|_| last);
-    let own = newest.map_or(0, |newest| spoken[newest].tokens.min(room / NEWEST_PART));
-    let is_instruction = |index: &usize| spoken[*index].voice == DialogueVoice::Instructor;
-    let tokens = |index: usize| spoken[index].tokens;
-    let instructions = || (0..spoken.len()).filter(is_instruction).map(tokens);
-    let users = || (0..spoken.len()).filter(|index| !is_instruction(index) && Some(*index) != newest).map(tokens);
-    let left = room - own;
-    // Long instructions, which a harness may have added by itself, never take more than half from what users said.
-    let wanted_by_users: u64 = users().sum();
-    let of_instructions = level(instructions(), left - wanted_by_users.min(left / 2));
-    let taken: u64 = instructions().map(|tokens| tokens.min(of_instructions)).sum();
-    let of_users = level(users(), left - taken);
-    let limit = |index: usize| match () {
-        () if Some(index) == newest => own,
-        () if is_instruction(&index) => of_instructions,
-        () => of_users,
-    };
-    (0..spoken.len()).map(limit).collect()
 }
 
 /// Returns the largest limit such that messages cut to it have at most `room` tokens together.

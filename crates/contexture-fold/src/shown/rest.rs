@@ -6,7 +6,7 @@ use contexture_core::item::Item;
 
 use super::{HeadItem, ShownItem, WindowContents};
 use crate::claims::LinesClaim;
-use crate::conversation::{text_of, with_text};
+use crate::conversation::{replaced_text, text_of, with_text};
 use crate::decision::{Piece, Records, ViewPart};
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
@@ -90,7 +90,7 @@ fn rest_run(packer: &mut Packer<'_>, run: &[ShownItem]) {
     packer.optional(first.position);
     if !first.is_logged {
         packer.number(first.tokens);
-        packer.long_text(&text_of(&first.item).unwrap_or_default());
+        packer.long_text(&replaced_text(&first.item).unwrap_or_default());
     }
 }
 

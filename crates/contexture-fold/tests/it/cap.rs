@@ -148,7 +148,8 @@ fn an_output_that_was_folded_away_is_named_in_what_was_done() {
     let mut folder = folder(8_000).with_output_tool(TOOL);
     let text = log(20, &[]);
     printed(&mut folder, "Bash", &text);
-    for n in 0..40 {
+    printed(&mut folder, "Bash", "done");
+    for n in 0..90 {
         let id = format!("read {n}");
         push(&mut folder, &Record::response("", [call(&id, "Read", &json!({"file_path": format!("/src/{n}.rs")}))]));
         push(
@@ -160,8 +161,8 @@ fn an_output_that_was_folded_away_is_named_in_what_was_done() {
     let window = folder.request().to_vec();
     assert!(!shows_whole(&window, 2), "it was not folded away");
     let made = said_in(&window);
-    assert!(made.contains(&format!("\n$ make (#{})\n", short_hash(&text))), "{made}");
-    assert!(made.contains(&format!(" ({TOOL} shows what has a #)\n")), "{made}");
+    assert!(made.contains(&format!("\n- $ make (#{})\n", short_hash(&text))), "{made}");
+    assert!(made.contains(&format!("\n[{TOOL} shows what has a #]\n")), "{made}");
 }
 
 /// Everything that is said in a window.

@@ -81,15 +81,17 @@ fn decisions_without_a_version_are_read_as_version_0_1_wrote_them() {
 #[test]
 fn what_is_stored_names_its_version_and_is_read_again() {
     for (mut stored, decision) in stored_by_version_0_1().into_iter().zip(decisions()) {
-        stored["version"] = 3.into();
+        stored["version"] = 4.into();
         if let Some(part) = stored.get_mut("parts").and_then(|parts| parts.get_mut(0)) {
             part["message"] = 0.into();
         }
         assert_eq!(decision.to_stored(), stored, "this is what is on disks");
         assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
-        // Version 2 stored the same, without the dialogue.
-        stored["version"] = 2.into();
-        assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
+        // Version 3 stored the same, without calls and outputs, and version 2 without the dialogue.
+        for version in [3, 2] {
+            stored["version"] = version.into();
+            assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
+        }
     }
 }
 
@@ -125,7 +127,7 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
     let decision = FoldDecision::Disk(Checked { at: 12, files });
     let stored = json!({
         "decision": "disk",
-        "version": 3,
+        "version": 4,
         "at": 12,
         "files": [
             {"file": 4, "found": "unchanged"},
@@ -161,7 +163,7 @@ fn a_decision_of_a_newer_version_is_refused() {
         stored["version"] = 99.into();
         let error = FoldDecision::from_stored(&stored).unwrap_err();
         assert!(matches!(error, DecisionError::Newer(99)), "{error:?}");
-        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 3");
+        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 4");
     }
 }
 

@@ -87,11 +87,11 @@ fn is_of_skill(item: &Item) -> bool {
 #[test]
 fn without_a_pin_the_same_call_is_folded() {
     let records: Vec<Record> =
-        [said(Role::User, "go")].into_iter().chain(skill("skill-0", 20)).chain(work(30)).collect();
+        [said(Role::User, "go")].into_iter().chain(skill("skill-0", 20)).chain(work(150)).collect();
     let (_, plain) = windows(folder_of(Policy::new(8_000)), &records);
-    assert!(!logged(plain.window(), 2) && folds(plain.decisions()) > 1);
+    assert!(!logged(plain.window(), 3) && folds(plain.decisions()) > 1);
     let (_, kept) = windows(folder_of(pinned(8_000, Pins::new().tool("Skill"))), &records);
-    assert!(logged(kept.window(), 2) && folds(kept.decisions()) > 1);
+    assert!(logged(kept.window(), 3) && folds(kept.decisions()) > 1);
 }
 
 #[test]
@@ -102,7 +102,10 @@ fn reasoning_stays_with_the_call_it_led_to_and_other_calls_of_the_response_go() 
     let records: Vec<Record> =
         [said(Role::User, "go"), response, answers("skill-0", "do so"), answers("other", "done")]
             .into_iter()
-            .chain(work(30))
+            // The step of the newest call of a tool stays anyway.
+            .chain([asks("newer", "Bash", json!({"command": "true"})), answers("newer", "done")])
+            .chain(skill("skill-1", 2))
+            .chain(work(150))
             .collect();
     let (_, folder) = windows(folder_of(pinned(8_000, Pins::new().tool("Skill"))), &records);
     assert!(folds(folder.decisions()) > 1);

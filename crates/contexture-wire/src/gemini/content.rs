@@ -11,6 +11,7 @@ use contexture_core::item::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::anthropic::object;
 use crate::error::WireError;
 use crate::fields::{Fields, quoted, text_of};
 use crate::unit::Unit;
@@ -155,7 +156,7 @@ impl<'a> FunctionAnswer<'a> {
     }
 }
 
-/// A part with another text; what is no text in an output stays. A part without a text becomes one.
+/// A part with another text, or a call with other arguments; what is no text in an output stays. A part without a text becomes one.
 fn with_text(part: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(part)?;
     if let Some(response) = either(&fields, "functionResponse") {
@@ -164,7 +165,12 @@ fn with_text(part: &str, text: &str) -> Result<String, WireError> {
         let response = inner.with("response", &format!("{{\"{name}\":{}}}", quoted(text)));
         return Ok(fields.with(&spelling(&fields, "functionResponse"), &response));
     }
-    if either(&fields, "functionCall").is_some() || fields.is_true("thought") {
+    if let Some(call) = either(&fields, "functionCall") {
+        let call = Fields::parse(call.get())?;
+        let arguments = call.with(&spelling(&call, "args"), object(text)?);
+        return Ok(fields.with(&spelling(&fields, "functionCall"), &arguments));
+    }
+    if fields.is_true("thought") {
         return Err(WireError::OtherRequest);
     }
     match fields.get("text") {
