@@ -80,11 +80,18 @@ pub(super) fn stand<'a>(
 ) -> Result<Option<usize>, WireError> {
     let is_new = plan.covered() == messages.len();
     let standing = if is_new && plan.stayed() > 0 { plan.stayed() } else { plan.standing() };
-    let before = plan.segments().get(..standing).unwrap_or_default();
-    let is_made = |segment: &Segment| matches!(segment, Segment::Made(_) | Segment::Told(_));
-    let Some(place) = before.iter().rposition(is_made).filter(|place| marks[*place].is_none()) else {
-        return Ok(None);
+    let mut before = plan.segments().get(..standing).unwrap_or_default();
+    let place = loop {
+        let Some((last, others)) = before.split_last() else { return Ok(None) };
+        match end_of(messages, last)? {
+            SegmentEnd::Markable => break others.len(),
+            SegmentEnd::Marked => return Ok(None),
+            SegmentEnd::Unmarkable => before = others,
+        }
     };
+    if marks[place].is_some() {
+        return Ok(None);
+    }
     // A client that marks no message wants none of them cached, unless the provider marks the last one for it.
     let mut marked = (0..messages.len()).rev().filter(|at| has_mark(messages[*at].get()));
     let own = match marked.next() {
@@ -98,6 +105,42 @@ pub(super) fn stand<'a>(
         marks[place] = Some(mark);
     }
     Ok(other)
+}
+
+/// What the end of what a segment sends is to a mark.
+enum SegmentEnd {
+    /// It can have one.
+    Markable,
+    /// It has one.
+    Marked,
+    /// The provider accepts none there.
+    Unmarkable,
+}
+
+/// The kinds of blocks that accept a mark if they are not empty.
+const MARKABLE: [&str; 3] = ["text", "tool_use", "tool_result"];
+
+fn end_of(messages: &[&RawValue], segment: &Segment) -> Result<SegmentEnd, WireError> {
+    let (message, unit) = match segment {
+        Segment::Made(_) | Segment::Told(_) => return Ok(SegmentEnd::Markable),
+        Segment::Keep(kept) => (kept.end.saturating_sub(1), None),
+        Segment::Part { message, units } => (*message, units.last().map(|shown| shown.unit)),
+    };
+    let message = Fields::parse(messages.get(message).ok_or(WireError::OtherRequest)?.get())?;
+    let Some(content) = message.get("content") else { return Ok(SegmentEnd::Unmarkable) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(SegmentEnd::Unmarkable) };
+    let block = unit.map_or(blocks.last(), |unit| blocks.get(unit));
+    let Some(block) = block.map(|block| Fields::parse(block.get())).transpose()? else {
+        return Ok(SegmentEnd::Unmarkable);
+    };
+    let is_empty = block.text("text").is_some_and(|text| text.trim().is_empty());
+    Ok(match block.get(MARK).filter(|mark| mark.get() != "null") {
+        Some(_) => SegmentEnd::Marked,
+        // A system message may be sent in another place.
+        None if is_empty || message.is_instruction() => SegmentEnd::Unmarkable,
+        None if block.text("type").is_some_and(|kind| MARKABLE.contains(&&*kind)) => SegmentEnd::Markable,
+        None => SegmentEnd::Unmarkable,
+    })
 }
 
 /// Whether a JSON text may have a mark.

@@ -152,11 +152,11 @@ impl Plan {
         }
     }
 
-    /// Whether anything of a message is sent.
+    /// Whether anything of a message is sent as it came.
     pub fn shows(&self, message: usize) -> bool {
         let shows = |segment: &Segment| match segment {
             Segment::Keep(kept) => kept.contains(&message),
-            Segment::Part { message: own, .. } => *own == message,
+            Segment::Part { message: own, units } => *own == message && units.iter().any(|shown| shown.text.is_none()),
             Segment::Made(_) | Segment::Told(_) => false,
         };
         message >= self.covered || self.segments.iter().any(shows)

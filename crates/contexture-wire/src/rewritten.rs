@@ -68,6 +68,9 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<OutgoingMessage<'
                     let json = write::without_last_mark(messages[unmarked].get())?;
                     entries.push(OutgoingMessage { from: Some(unmarked), ..OutgoingMessage::made(json) });
                 }
+                if let Some((mark, entry)) = mark.zip(entries.last_mut()) {
+                    entry.json = Cow::Owned(write::with_last_mark(&entry.json, mark)?);
+                }
             }
             Segment::Made(text) => {
                 entries.push(OutgoingMessage::made(write::made(format, &Item::user(&**text), mark)?));
@@ -79,6 +82,10 @@ fn entries<'a>(came: &Came<'_, 'a>, plan: &Plan) -> Result<Vec<OutgoingMessage<'
                 let raw = messages.get(*message).ok_or(WireError::OtherRequest)?;
                 let part = write::part(format, raw.get(), units)?;
                 let part = if *message == unmarked { write::without_last_mark(&part)? } else { part };
+                let part = match mark {
+                    Some(mark) => write::with_last_mark(&part, mark)?,
+                    None => part,
+                };
                 entries.push(OutgoingMessage { from: Some(*message), ..OutgoingMessage::made(part) });
             }
         }

@@ -67,6 +67,16 @@ pub(super) fn without_marks(message: &str) -> Result<String, WireError> {
 
 /// A message without the mark of its last block.
 pub(super) fn without_last_mark(message: &str) -> Result<String, WireError> {
+    with_last_block(message, |block| block.without(MARK))
+}
+
+/// A message with a mark at its last block.
+pub(super) fn with_last_mark(message: &str, mark: &str) -> Result<String, WireError> {
+    with_last_block(message, |block| block.with(MARK, mark))
+}
+
+/// A message with another form of its last block; a message of one text stays as it is.
+fn with_last_block(message: &str, changed: impl Fn(&Fields<'_>) -> String) -> Result<String, WireError> {
     let fields = Fields::parse(message)?;
     let content = fields.get("content").ok_or(WireError::NoList("content"))?;
     let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(message.to_owned()) };
@@ -76,7 +86,7 @@ pub(super) fn without_last_mark(message: &str) -> Result<String, WireError> {
         list.push_str(other.get());
         list.push(',');
     }
-    list.push_str(&Fields::parse(last.get())?.without(MARK));
+    list.push_str(&changed(&Fields::parse(last.get())?));
     list.push(']');
     Ok(fields.with("content", &list))
 }

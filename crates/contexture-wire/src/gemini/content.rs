@@ -156,7 +156,8 @@ impl<'a> FunctionAnswer<'a> {
     }
 }
 
-/// A part with another text, or a call with other arguments; what is no text in an output stays. A part without a text becomes one.
+/// A part with another text, or a call with other arguments; what is no text in an output stays. A part without a text
+/// becomes one.
 fn with_text(part: &str, text: &str) -> Result<String, WireError> {
     let fields = Fields::parse(part)?;
     if let Some(response) = either(&fields, "functionResponse") {

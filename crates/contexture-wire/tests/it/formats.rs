@@ -246,3 +246,107 @@ fn a_mark_stands_at_what_stays_and_there_are_never_more_than_four() {
     check(1, &[2, 4, 5], &["stays", "2", "5"]);
     check(2, &[], &[]);
 }
+
+#[test]
+fn a_mark_stands_at_the_end_of_what_stays_also_where_that_is_a_message_of_the_agent() {
+    let mark = json!({"type": "ephemeral"});
+    let call = |input: &str| {
+        json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "t", "signature": "s"},
+            {"type": "tool_use", "id": "c1", "name": "t", "input": {"a": input}}]})
+    };
+    let output = |text: &str| json!({"type": "tool_result", "tool_use_id": "c1", "content": text});
+    let said = |block: Value| json!({"role": "user", "content": [block]});
+    let marked = |mut block: Value| {
+        block["cache_control"] = mark.clone();
+        block
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let check = |end: Value, plan: &Plan, expected: Vec<Value>| {
+        let messages = [said(text("one")), call("long"), end, said(marked(text("four")))];
+        let body = json!({"model": "m", "messages": messages}).to_string();
+        let request = Request::parse(Format::Messages, &body).unwrap();
+        let sent: Value = serde_json::from_str(&request.rewritten(plan).unwrap()).unwrap();
+        assert_eq!(sent["messages"], Value::from(expected));
+    };
+    let mut plan = Plan::default();
+    plan.push_kept(0..1);
+    plan.push_unit(1, 0, 2, None);
+    plan.push_unit(1, 1, 2, Some(r#"{"a":"l"}"#.into()));
+    let mut short = plan.clone();
+    short.push_unit(2, 0, 1, Some("o".into()));
+    plan.push_kept(2..3);
+    for plan in [&mut short, &mut plan] {
+        plan.stand(3);
+        plan.push_made("changes".into());
+        plan.push_kept(3..4);
+        plan.cover(4);
+    }
+    let sent = |end: Value| vec![said(text("one")), call("l"), end, said(text("changes")), said(marked(text("four")))];
+    check(said(output("output")), &short, sent(said(marked(output("o")))));
+    check(said(output("output")), &plan, sent(said(marked(output("output")))));
+    // What has a mark of the client's keeps it; what accepts none leaves it to what comes before.
+    check(said(marked(output("output"))), &plan, sent(said(marked(output("output")))));
+    let mut before = sent(said(text("")));
+    before[1]["content"][1] = marked(before[1]["content"][1].clone());
+    check(said(text("")), &plan, before);
+}
+
+#[test]
+fn a_call_with_other_arguments_keeps_everything_else_in_every_format() {
+    let check = |format: Format, message: Value, units: usize, at: usize, expected: Value| {
+        let body = json!({"model": "m", list_of(format): [message]}).to_string();
+        let request = Request::parse(format, &body).unwrap();
+        assert_eq!(read(format, request.messages()[0], None).unwrap().len(), units);
+        let mut plan = Plan::default();
+        for unit in 0..units {
+            plan.push_unit(0, unit, units, (unit == at).then(|| r#"{"input":"short"}"#.into()));
+        }
+        plan.cover(1);
+        let sent: Value = serde_json::from_str(&request.rewritten(&plan).unwrap()).unwrap();
+        assert_eq!(sent[list_of(format)][0], expected, "{format:?}");
+    };
+    let check = |format: Format, units: usize, at: usize, message: &dyn Fn(&str) -> Value| {
+        check(format, message("long"), units, at, message("short"));
+    };
+    let arguments = |input: &str| json!({"input": input}).to_string();
+    check(Format::Messages, 3, 1, &|input| {
+        json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "t", "signature": "s"},
+            {"type": "tool_use", "id": "c1", "name": "t", "input": {"input": input}, "caller": {"type": "direct"}},
+            {"type": "tool_use", "id": "c2", "name": "t", "input": {"input": "other"}}]})
+    });
+    check(Format::Chat, 4, 2, &|input| {
+        json!({"role": "assistant", "content": "text", "reasoning_content": "t", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "t", "arguments": arguments(input)}},
+            {"id": "c2", "type": "function", "function": {"name": "t", "arguments": arguments("other")}}]})
+    });
+    check(Format::Chat, 1, 0, &|input| {
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "custom", "custom": {"name": "t", "input": input}}]})
+    });
+    check(
+        Format::Chat,
+        2,
+        1,
+        &|input| json!({"role": "assistant", "content": "text", "function_call": {"name": "t", "arguments": arguments(input)}}),
+    );
+    check(
+        Format::Responses,
+        1,
+        0,
+        &|input| json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "t", "arguments": arguments(input)}),
+    );
+    check(
+        Format::Responses,
+        1,
+        0,
+        &|input| json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "t", "input": input}),
+    );
+    check(
+        Format::Gemini,
+        2,
+        1,
+        &|input| json!({"role": "model", "parts": [{"text": "text"}, {"functionCall": {"name": "t", "args": {"input": input}}}]}),
+    );
+}
