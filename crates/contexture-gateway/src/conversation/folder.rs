@@ -326,8 +326,26 @@ impl ConversationFolder {
                 |shown: &ShownItem| self.reading.place(shown.position?).map(|place| (place.message, place.unit));
             at.and_then(|at| window.get(at)).and_then(place_of) == Some((place.message, other))
         };
-        // An id belongs to a response that may have had reasoning.
-        !is_logged || message.id.is_some() || !(0..place.of).all(shows)
+        let is_parted = message.id.is_some() && self.is_parted_from_reasoning(window, index, *at);
+        !is_logged || is_parted || !(0..place.of).all(shows)
+    }
+
+    /// Whether the reasoning of the response that an item is part of is not shown with it. Providers expect what has an
+    /// id together with it.
+    fn is_parted_from_reasoning(&self, window: &[ShownItem], index: usize, at: usize) -> bool {
+        let is_made = |item: &Item| {
+            matches!(item, Item::FunctionCall(_) | Item::Opaque(_))
+                || item.as_message().is_some_and(|message| message.role == Role::Assistant)
+        };
+        let before = self.reading.log()[..at].iter().rev();
+        let made = before.clone().take_while(|(item, _)| is_made(item)).count() + 1;
+        match before.map(|(item, _)| item).nth(made - 1).map(|item| &**item) {
+            Some(Item::Reasoning(_)) => {
+                let shown = index.checked_sub(made).and_then(|index| window.get(index));
+                shown.is_none_or(|shown| shown.position != Some(at - made) || self.is_refused(shown))
+            }
+            _ => false,
+        }
     }
 
     /// Whether images and other contents that are no text are left out of a message that is shown.
@@ -383,6 +401,7 @@ fn text_of(shown: &ShownItem) -> Arc<str> {
     match &*shown.item {
         Item::Message(message) => message.text_cow().into(),
         Item::FunctionCallOutput(output) => output.output.as_str().into(),
-        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Opaque(_) => "".into(),
+        Item::FunctionCall(call) => (&*call.arguments).into(),
+        Item::Reasoning(_) | Item::Opaque(_) => "".into(),
     }
 }

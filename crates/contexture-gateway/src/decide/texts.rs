@@ -1,7 +1,7 @@
 //! The whole of texts that decisions shorten, by which they can be shown again.
 
-use contexture::fold::FoldDecision;
-use contexture::fold::short_hash;
+use contexture::fold::decision::Piece;
+use contexture::fold::{FoldDecision, short_hash};
 use contexture::item::Item;
 use contexture::wire::{Request, read};
 
@@ -22,6 +22,10 @@ pub(crate) fn texts_of(
                 shortened.extend(fold.shortened.iter().map(|(at, text)| (*at, &**text)));
                 let cut = fold.cut_said.iter().chain(&fold.cut_told).chain(&fold.cut_records);
                 shortened.extend(cut.map(|cut| (cut.position, cut.hash.as_str())));
+                shortened.extend(fold.head.iter().filter_map(|piece| match piece {
+                    Piece::Shortened(at, text) => Some((*at, &**text)),
+                    Piece::Logged(_) | Piece::Made(_) | Piece::Records(_) => None,
+                }));
                 outputs.extend(fold.head.iter().flat_map(|piece| folder.recorded_outputs(piece)));
             }
             FoldDecision::BringBack(_) | FoldDecision::Cold { .. } | FoldDecision::Disk(_) => {}
