@@ -37,7 +37,7 @@ async fn a_flipped_byte_is_noticed_put_aside_and_said() {
     // Bytes of each part that a request would be made of, and of the database itself.
     let find = |words: &[u8]| bytes.windows(words.len()).position(|found| found == words).unwrap() + words.len();
     let places =
-        [0, 4, find(b"{\"messages\":"), find(b"\"billed\":"), find(b"What you changed"), find(b"\"session\":\"")];
+        [0, 4, find(b"{\"messages\":"), find(b"\"billed\":"), find(b"[Contexture's note: "), find(b"\"session\":\"")];
     for place in places {
         let damaged: PathBuf = tempfile::tempdir().unwrap().keep().join("gateway.db");
         let mut flipped = bytes.clone();

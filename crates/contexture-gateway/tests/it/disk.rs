@@ -25,7 +25,7 @@ async fn work_on_a_disk_that_becomes_full() {
         rules::check(agent.format, body).unwrap();
     }
     let last = sent.last().unwrap();
-    assert!(last.contains("# What you changed"), "it was folded all the same");
+    assert!(last.contains("[Contexture's note: `["), "it was folded all the same");
     let at = *agent.requests().last().unwrap();
     let (status, _) = post(&gateway, agent.format, agent.request(at, false)).await;
     assert_eq!(status, 200);

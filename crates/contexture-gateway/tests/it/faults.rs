@@ -135,7 +135,7 @@ async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
 }
 
 /// What only a rewritten request has.
-const FOLDED: &str = "# What you changed";
+const FOLDED: &str = "[Contexture's note: `[";
 
 /// What a provider says to every request, or only to those that were rewritten.
 fn refusing(only_with: Option<&'static str>) -> Fault {
@@ -144,9 +144,10 @@ fn refusing(only_with: Option<&'static str>) -> Fault {
     Fault { status: 400, headers: Vec::new(), body, only_with }
 }
 
-/// A conversation, what is sent of it if nothing is refused, and the first request of it that is folded.
+/// A conversation, what is sent of it if nothing is refused, and the first request of it that is folded because that
+/// pays.
 async fn undisturbed() -> (Agent, Vec<String>, usize) {
-    let agent = long(Format::Messages, 20);
+    let agent = long(Format::Messages, 36);
     let provider = Provider::start().await;
     let sent = play_some(&provider.gateway(patient()).await, &provider, &agent, &agent.requests()).await;
     let folded = sent.iter().position(|body| body.contains(FOLDED)).expect("something is folded");

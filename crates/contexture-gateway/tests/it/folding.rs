@@ -1,6 +1,5 @@
 //! Long conversations through the gateway.
 
-use contexture::fold::RECORDS_MARK;
 use contexture::wire::Format;
 use contexture_gateway::testing::rules;
 use contexture_gateway::{Options, Receipt};
@@ -182,7 +181,7 @@ async fn instructions_tools_options_and_what_is_kept_keep_their_bytes() {
     assert_eq!(split(last), split(&came));
     let kept = messages_of(last);
     let own: Vec<String> = messages_of(&came).iter().map(Value::to_string).collect();
-    let newest: Vec<String> = kept.iter().rev().take(6).map(Value::to_string).collect();
+    let newest: Vec<String> = kept.iter().rev().take(4).map(Value::to_string).collect();
     assert!(newest.iter().all(|message| own.contains(message)), "the newest messages are as they came");
     // One more stands at the end of what the next fold will leave.
     assert_eq!(last.matches("\"cache_control\"").count(), came.matches("\"cache_control\"").count() + 1);
@@ -224,6 +223,9 @@ fn texts_of(body: &str, role: &str) -> Vec<String> {
         .collect()
 }
 
+/// How every chapter of the account of the earlier conversation begins.
+const ACCOUNT: &str = "[Contexture's account of the earlier conversation";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_said_is_sent_in_its_role_in_every_format() {
     for format in Format::ALL {
@@ -233,17 +235,50 @@ async fn what_the_agent_said_is_sent_in_its_role_in_every_format() {
         let sent = play(&gateway, &provider, &agent).await;
         let last = sent.last().unwrap();
         let told = texts_of(last, "assistant");
+        let (accounts, said): (Vec<String>, Vec<String>) =
+            texts_of(last, "user").into_iter().partition(|said| said.starts_with(ACCOUNT));
         for text in ["I change it.", "I run the tests."] {
-            assert_eq!(told.iter().filter(|told| *told == text).count(), 16, "{text} in {format:?}");
+            let own = told.iter().filter(|told| *told == text).count();
+            // The account quotes what was said in steps that have left.
+            let quoted: usize =
+                accounts.iter().map(|account| account.matches(&format!("You:\n```\n{text}\n```\n")).count()).sum();
+            assert_eq!(own + quoted, 16, "{text} in {format:?}");
+            assert!(own > 3, "{own} times {text} in {format:?}");
         }
-        let said = texts_of(last, "user");
         assert!(!said.iter().any(|said| said.contains("I run the tests.")), "{format:?}");
-        let records = said.iter().filter(|said| said.starts_with(RECORDS_MARK)).count();
-        assert!(records > 8, "{records} blocks of records in {format:?}");
-        // The calls of what was folded are gone, and so is the reasoning.
-        let calls = last.matches("cargo test").count();
-        assert!(calls > 8, "records name commands in {format:?}: {calls}");
-        assert!(last.matches("encrypted_content").count() < 8 && last.matches("signature").count() < 8);
+        // What was called is still called by the agent, or has a line in the account.
+        let noted = accounts.iter().map(|account| account.matches("- $ cargo test\n").count()).sum::<usize>();
+        let called = last.replace('\\', "").matches(r#"{"command":"cargo test"}"#).count();
+        assert_eq!(called, told.iter().filter(|told| *told == "I run the tests.").count(), "{format:?}");
+        assert_eq!(called + noted, 16, "{format:?}");
+        let outputs = last.matches("[… 61 lines left out …] test result: ok").count();
+        assert!(outputs > 2 && last.matches("case_59 ... ok").count() + outputs == called, "{outputs} in {format:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_output_of_one_line_and_a_line_of_the_account_name_can_be_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let store = directory.path().join(format!("{format:?}.db"));
+        let gateway = provider.gateway(Options { store: Some(store.clone()), ..small() }).await;
+        let mut agent = Agent::new(format, "Please run the tests of all modules.");
+        let output = |n: usize| -> String { (0..60).map(|case| format!("test {n}::case_{case} ... ok\n")).collect() };
+        for n in 0..80 {
+            agent.call("I run them.", "Bash", json!({"command": format!("cargo test -p part_{n}")}), &output(n));
+        }
+        let sent = play(&gateway, &provider, &agent).await;
+        gateway.stop().await;
+        let store = contexture_gateway::open_store(&store).unwrap();
+        let whole: Vec<String> = (0..80).map(output).collect();
+        let last = sent.last().unwrap();
+        for (before, after) in [(" lines, #", " left out"), (" (#", ")")] {
+            let named = last.split(before).skip(1).filter_map(|rest| rest.split_once(after)).map(|(hash, _)| hash);
+            let shown: Vec<String> = named.map(|hash| store.text(hash).unwrap().expect(hash).text).collect();
+            assert!(shown.len() > 3, "{format:?}: {} are named as `{before}…{after}`", shown.len());
+            assert!(shown.iter().all(|text| whole.contains(text)), "{format:?}");
+        }
     }
 }
 
@@ -288,8 +323,8 @@ async fn a_branch_shares_what_was_decided_before_it() {
     let sent = play(&gateway, &provider, &agent).await;
     let records = records(&gateway, sent.len()).await;
     let fold = records.iter().position(|record| record.decided.iter().any(|note| note.is_fold())).unwrap();
-    // The user goes back to some requests after the fold, and says something else.
-    let at = fold + 3;
+    // The user goes back to a request after the fold, and says something else.
+    let at = fold + 1;
     let mut other = agent.clone();
     other.steps.truncate(requests[at]);
     other.say("No, do it in another way.");

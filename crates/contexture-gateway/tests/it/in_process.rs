@@ -201,7 +201,8 @@ fn options_that_cannot_be_meant_are_refused() {
 
 #[test]
 fn what_is_pinned_stays() {
-    let agent = long(Format::Messages, 14);
+    // So long that the first steps have left for the account.
+    let agent = long(Format::Messages, 28);
     let stays = |pins: Pinned| {
         let folder = WireFolder::new(WireFolderOptions { pins, ..options() }).unwrap();
         let folded =

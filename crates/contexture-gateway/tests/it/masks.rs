@@ -55,7 +55,11 @@ impl Masking {
         }
         let is_enough = old.iter().map(|text| text.len()).sum::<usize>() >= self.least;
         for text in old.into_iter().filter(|_| is_enough) {
-            *text = (self.note)(text);
+            let note = (self.note)(text);
+            // Nobody puts a longer text in the place of a short one.
+            if note.len() < text.len() {
+                *text = note;
+            }
         }
         is_enough
     }

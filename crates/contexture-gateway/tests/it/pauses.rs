@@ -25,7 +25,7 @@ async fn requests_pass_untouched_while_it_is_paused_and_folds_apply_again_afterw
     for format in Format::ALL {
         let provider = Provider::start().await;
         let gateway = provider.gateway(small()).await;
-        let agent = long(format, 14);
+        let agent = long(format, 11);
         let requests = agent.requests();
         let (before, rest) = requests.split_at(requests.len() - 12);
         let (during, after) = rest.split_at(4);

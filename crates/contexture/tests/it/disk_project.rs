@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use contexture::decision::{Action, Decision};
-use contexture::fold::RECORDS_MARK;
+use contexture::fold::Written;
 use contexture::fs::LocalFs;
 use contexture::host::{FileError, FileStamp, FileText, FsAdapter, ReadLimits, SystemClock};
 use contexture::layers::FileHistory;
@@ -239,8 +239,8 @@ impl Project {
 pub fn made_in(window: &[Arc<Item>]) -> String {
     let messages = window.iter().filter_map(|item| item.as_message());
     let made = messages.filter(|message| message.role == Role::Developer).map(|message| message.text());
-    // Records show nothing of files.
-    let made = made.filter(|text| !text.starts_with(RECORDS_MARK));
+    // The account of the earlier conversation shows nothing of files.
+    let made = made.filter(|text| Written::of(text) != Written::Records);
     made.collect::<Vec<_>>().join("\n")
 }
 
