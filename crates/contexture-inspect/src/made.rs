@@ -1,42 +1,54 @@
 //! Names for what Contexture wrote, as people know it.
 
 use contexture::files::model::Grade;
-use contexture::fold::{ToldLines, Written, told_lines};
+use contexture::fold::{RECORDS_MARK, ToldLines, Written, told_lines};
 
-use super::block::{BlockDraft, BlockSource};
+use super::block::{BlockDraft, BlockKind, BlockSource};
 use super::text::{cut, first_line};
 use super::view::{FileGrade, FileView};
 
 /// Most files that a name lists.
 const NAMED_FILES: usize = 2;
 
+/// What a text or a call is of which a part is left out, as the API names it.
+const CUT: &str = "cut";
+
 /// Characters of a name that is the start of a text.
 const NAME_CHARS: usize = 60;
 
-/// Marks a block as written by Contexture, and names it by what it holds.
+/// Marks a block that did not come as it is sent: a text as written by Contexture, named by what it holds, and a call as
+/// cut. A shortened output is told by its state.
 pub fn marked(draft: BlockDraft) -> BlockDraft {
-    let (name, made) = (name(&draft.text), kind(&draft.text));
-    BlockDraft { source: BlockSource::Made, name, made, ..draft }
+    match draft.kind {
+        BlockKind::Text => {
+            let (name, made) = (name(&draft.text), kind(&draft.text));
+            BlockDraft { source: BlockSource::Made, name, made, ..draft }
+        }
+        BlockKind::Call => BlockDraft { made: CUT, ..draft },
+        _ => draft,
+    }
 }
 
 /// What a text is that Contexture wrote, as the API names it.
 fn kind(text: &str) -> &'static str {
     match Written::of(text) {
         Written::Views => "views",
-        Written::Records => "records",
+        Written::Records if text.starts_with(RECORDS_MARK) => "records",
+        Written::Records => "account",
         Written::BroughtBack => "brought_back",
         Written::Echoes => "echoes",
         Written::Digest => "digest",
         Written::References => "references",
         Written::Note => "note",
-        Written::Other => "cut",
+        Written::Other => CUT,
     }
 }
 
 /// The name of a text that Contexture wrote: the files that it shows, or what it is about.
 fn name(text: &str) -> String {
     match Written::of(text) {
-        Written::Records => "what the calls did".to_owned(),
+        Written::Records if text.starts_with(RECORDS_MARK) => "notes on calls".to_owned(),
+        Written::Records => "account of the earlier conversation".to_owned(),
         Written::Echoes => "what earlier outputs said".to_owned(),
         Written::Digest => "what was changed, and what else is known".to_owned(),
         Written::Note => "a note".to_owned(),
@@ -120,5 +132,9 @@ mod tests {
             "# Files as you know them at message 7\n## `c.rs`: 1 line, in doubt\nfrom line 3:\n```\na\n```\n";
         assert_eq!(super::views(9, uncertain)[0].cause.as_deref(), Some(UNCERTAIN));
         assert_eq!(name("# What you changed\n- x"), "what was changed, and what else is known");
+        let account = "[Contexture's account of the earlier conversation, messages 2 to 9, in quotes]\nUser:\n";
+        assert_eq!((kind(account), name(account).as_str()), ("account", "account of the earlier conversation"));
+        let records = "[Contexture's notes on calls made here]\n- read a.rs";
+        assert_eq!((kind(records), name(records).as_str()), ("records", "notes on calls"));
     }
 }

@@ -129,8 +129,7 @@ fn texts_of_the_harness(records: &[Record]) -> HashSet<String> {
 
 /// The block of an item that is not sent as it came.
 fn shown_draft(item: &Item, tokens: u64) -> BlockDraft {
-    let draft = counted_draft(item, tokens);
-    if draft.kind == BlockKind::Text { made::marked(draft) } else { draft }
+    made::marked(counted_draft(item, tokens))
 }
 
 fn instructions(text: &str) -> BlockDraft {

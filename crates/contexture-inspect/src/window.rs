@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::block::BlockKind;
 use super::view::{BlockState, WindowForm};
 
 /// A block with its state.
@@ -23,8 +24,8 @@ pub struct ComparedWindow<'a> {
     pub sent: &'a [u32],
     /// The previous request as sent.
     pub before: &'a [u32],
-    /// The call ids of outputs, by block.
-    pub outputs: &'a HashMap<u32, String>,
+    /// Calls and outputs, by block: which of the two it is, and the id of the call.
+    pub steps: &'a HashMap<u32, (BlockKind, String)>,
 }
 
 impl ComparedWindow<'_> {
@@ -39,13 +40,13 @@ impl ComparedWindow<'_> {
 
     fn against(&self, list: &[u32], others: &[u32], alone: BlockState) -> Vec<ShownBlock> {
         let known: HashSet<u32> = others.iter().copied().collect();
-        let by_call: HashMap<&str, u32> =
-            others.iter().filter_map(|id| Some((self.outputs.get(id)?.as_str(), *id))).collect();
+        let by_step: HashMap<&(BlockKind, String), u32> =
+            others.iter().filter_map(|id| Some((self.steps.get(id)?, *id))).collect();
         let shown = |id: &u32| {
             if known.contains(id) {
                 return ShownBlock { id: *id, state: BlockState::Kept, other: None };
             }
-            let other = self.outputs.get(id).and_then(|call| by_call.get(call.as_str())).copied();
+            let other = self.steps.get(id).and_then(|step| by_step.get(step)).copied();
             ShownBlock { id: *id, state: if other.is_some() { BlockState::Shortened } else { alone }, other }
         };
         list.iter().map(shown).collect()
@@ -96,8 +97,10 @@ mod tests {
         expected: &[(u32, BlockState)],
         first: Option<usize>,
     ) {
-        let outputs = HashMap::from([(5, "call".to_owned()), (50, "call".to_owned())]);
-        let shown = ComparedWindow { came, sent, before, outputs: &outputs }.shown(form);
+        let step = |kind| (kind, "call".to_owned());
+        let (call, output) = (step(BlockKind::Call), step(BlockKind::Output));
+        let steps = HashMap::from([(4, call.clone()), (40, call), (5, output.clone()), (50, output)]);
+        let shown = ComparedWindow { came, sent, before, steps: &steps }.shown(form);
         assert_eq!(shown.iter().map(|shown| (shown.id, shown.state)).collect::<Vec<_>>(), expected);
         assert_eq!(first_difference(&shown), first);
     }
@@ -109,6 +112,9 @@ mod tests {
         check(came, sent, &[], WindowForm::Sent, &[(1, Kept), (9, Made), (50, Shortened)], Some(1));
         check(came, sent, &[], WindowForm::Came, &[(1, Kept), (2, LeftOut), (3, LeftOut), (5, Shortened)], Some(1));
         check(came, sent, &[1, 2, 50], WindowForm::Before, &[(1, Same), (2, Gone), (9, New), (50, Behind)], Some(1));
+        let (both, brief) = (&[1, 4, 5][..], &[1, 40, 50][..]);
+        check(both, brief, &[], WindowForm::Sent, &[(1, Kept), (40, Shortened), (50, Shortened)], Some(1));
+        check(both, brief, &[], WindowForm::Came, &[(1, Kept), (4, Shortened), (5, Shortened)], Some(1));
         check(came, came, came, WindowForm::Sent, &[(1, Kept), (2, Kept), (3, Kept), (5, Kept)], None);
         check(came, came, came, WindowForm::Before, &[(1, Same), (2, Same), (3, Same), (5, Same)], None);
         check(&[], &[], &[], WindowForm::Before, &[], None);

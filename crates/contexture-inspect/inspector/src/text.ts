@@ -76,6 +76,7 @@ export const sourceNames: Record<string, string> = {
 /** What Contexture wrote, by what it is. */
 export const madeNames: Record<string, string> = {
   views: "Rewritten files",
+  account: "Earlier conversation",
   records: "Rewritten calls",
   digest: "Rewritten",
   echoes: "Brought back",

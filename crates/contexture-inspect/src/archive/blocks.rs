@@ -119,9 +119,17 @@ pub fn views(connection: &Connection, row: &BlockRow) -> Result<Vec<FileView>, S
     Ok(made::views(row.id, &text))
 }
 
-/// The name and the arguments of a call, if it exists.
+/// The name and the arguments of a call as it came, if it exists.
 pub fn call(connection: &Connection, id: &str) -> Result<Option<(String, String)>, StoreError> {
-    let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' ORDER BY id DESC LIMIT 1";
+    let sql = "SELECT name, text FROM blocks WHERE call = ?1 AND kind = 'call' AND made = '' ORDER BY id DESC LIMIT 1";
     let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
     Ok(connection.prepare_cached(sql)?.query_row(params![id], read).optional()?)
+}
+
+/// The kind of a call or an output with the id of the call, from these two columns starting at an index; `None` for other
+/// blocks.
+pub fn step(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<(BlockKind, String)>> {
+    let kind = BlockKind::named(&row.get::<_, String>(at)?);
+    let call: String = row.get(at + 1)?;
+    Ok(matches!(kind, BlockKind::Call | BlockKind::Output).then_some((kind, call)))
 }

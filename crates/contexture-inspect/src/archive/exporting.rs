@@ -7,21 +7,21 @@ use contexture_gateway::write::StoreError;
 use rusqlite::params;
 use serde_json::{Value, json};
 
+use super::super::block::BlockKind;
 use super::super::exported::{ExportRow, ExportedWords};
 use super::super::view::WindowForm;
 use super::super::window::{ComparedWindow, boundary, first_difference};
-use super::Archive;
-use super::lists;
 use super::reading::api_name;
 use super::reasons::Reasons;
+use super::{Archive, blocks, lists};
 
 /// What the export needs to know of each block.
 struct ExportedBlock {
     tokens: u64,
     since: u64,
     left: Option<u64>,
-    /// The call that an output belongs to.
-    output_of: Option<String>,
+    /// For a call or an output: which of the two, and the id of the call.
+    step: Option<(BlockKind, String)>,
 }
 
 impl Archive {
@@ -38,12 +38,12 @@ impl Archive {
         let connection = self.lock();
         let timeline = timeline.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known(&connection, conversation)?;
-        let outputs = known.iter().filter_map(|(id, known)| Some((*id, known.output_of.clone()?))).collect();
+        let steps = known.iter().filter_map(|(id, known)| Some((*id, known.step.clone()?))).collect();
         let mut reasons = Reasons::new(&connection, conversation);
         let mut before: Vec<u32> = Vec::new();
         for line in &requests {
             let lists = lists::read(&connection, conversation, line.n)?;
-            let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
+            let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, steps: &steps };
             let shown = compared.shown(form);
             let mut rows = Vec::with_capacity(shown.len());
             for block in &shown {
@@ -91,17 +91,16 @@ impl Archive {
 
 /// Reads all blocks of a conversation.
 fn known(connection: &rusqlite::Connection, conversation: &str) -> Result<HashMap<u32, ExportedBlock>, StoreError> {
-    let sql = "SELECT block, tokens, n, left_n, kind = 'output', call FROM places JOIN blocks ON id = block
+    let sql = "SELECT block, tokens, n, left_n, kind, call FROM places JOIN blocks ON id = block
                WHERE conversation = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![conversation])?;
     let mut known = HashMap::new();
     while let Some(row) = rows.next()? {
         let left = row.get::<_, Option<i64>>(3)?.map(|left| left as u64);
-        let call: String = row.get(5)?;
-        let output_of = row.get::<_, bool>(4)?.then_some(call);
+        let step = blocks::step(row, 4)?;
         let (tokens, since) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
-        known.insert(row.get(0)?, ExportedBlock { tokens, since, left, output_of });
+        known.insert(row.get(0)?, ExportedBlock { tokens, since, left, step });
     }
     Ok(known)
 }

@@ -302,7 +302,7 @@ impl BlockWriter<'_> {
         Ok(list)
     }
 
-    /// The blocks of a piece of JSON. If `came` is given, texts not in it are marked as made by Contexture.
+    /// The blocks of a piece of JSON. If `came` is given, what is not in it is marked as changed by Contexture.
     fn blocks(
         &mut self,
         json: &str,
@@ -318,7 +318,6 @@ impl BlockWriter<'_> {
         for mut draft in drafts(&*self.archive.counter) {
             self.name_output(&mut draft)?;
             if let Some(came) = came
-                && draft.kind == BlockKind::Text
                 && blocks::find(self.connection, &draft)?.is_none_or(|id| !came.contains(&id))
             {
                 draft = made::marked(draft);
@@ -329,11 +328,11 @@ impl BlockWriter<'_> {
         Ok(blocks)
     }
 
-    /// The block of a draft. A call is held until its output comes.
+    /// The block of a draft. A call is held as it came until its output comes.
     fn kept(&mut self, mut draft: BlockDraft) -> Result<u32, StoreError> {
         let id = blocks::keep(self.connection, &mut draft)?;
         self.last.facts.insert(id, BlockFact::of(&draft));
-        if draft.kind == BlockKind::Call {
+        if draft.kind == BlockKind::Call && draft.made.is_empty() {
             self.last.calls.insert(draft.call, (draft.name, draft.text));
         }
         Ok(id)

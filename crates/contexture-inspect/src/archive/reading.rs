@@ -196,8 +196,8 @@ impl Archive {
         let (lists, before) = self.lists(conversation, n)?;
         let all: HashSet<u32> = lists.came.iter().chain(&lists.sent).chain(&before).copied().collect();
         let facts = facts(&self.lock(), &all)?;
-        let outputs = facts.iter().filter_map(|(id, fact)| Some((*id, fact.output_of.clone()?))).collect();
-        let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
+        let steps = facts.iter().filter_map(|(id, fact)| Some((*id, fact.step.clone()?))).collect();
+        let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, steps: &steps };
         let shown = compared.shown(asked.form);
         let tokens = |id: u32| facts.get(&id).map_or(0, |fact| fact.tokens);
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
@@ -387,20 +387,16 @@ fn find(text: &str, words: &str) -> Option<usize> {
 /// What is needed of all blocks of a window.
 pub(super) struct WindowBlockFact {
     pub(super) tokens: u64,
-    pub(super) output_of: Option<String>,
+    /// For a call or an output: which of the two, and the id of the call.
+    pub(super) step: Option<(BlockKind, String)>,
 }
 
 pub(super) fn facts(connection: &Connection, ids: &HashSet<u32>) -> Result<HashMap<u32, WindowBlockFact>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT tokens, kind = 'output', call FROM blocks WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached("SELECT tokens, kind, call FROM blocks WHERE id = ?1")?;
     let mut facts = HashMap::with_capacity(ids.len());
     for id in ids {
-        let read = |row: &Row<'_>| {
-            let call: String = row.get(2)?;
-            Ok(WindowBlockFact {
-                tokens: row.get::<_, i64>(0)? as u64,
-                output_of: row.get::<_, bool>(1)?.then_some(call),
-            })
-        };
+        let read =
+            |row: &Row<'_>| Ok(WindowBlockFact { tokens: row.get::<_, i64>(0)? as u64, step: blocks::step(row, 1)? });
         if let Some(fact) = statement.query_row(params![id], read).optional()? {
             facts.insert(*id, fact);
         }

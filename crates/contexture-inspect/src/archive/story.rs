@@ -49,8 +49,8 @@ impl Archive {
         ids.sort_unstable();
         ids.dedup();
         let rows = blocks::rows(&connection, &ids)?;
-        let outputs = HashMap::new();
-        let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, outputs: &outputs };
+        let steps = HashMap::new();
+        let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, steps: &steps };
         let shown = compared.shown(WindowForm::Before);
         let tokens = |id: u32| rows.get(&id).map_or(0, |row| row.tokens);
         let cache_end = line.cached_tokens.map(|cached| boundary(&shown, tokens, cached));

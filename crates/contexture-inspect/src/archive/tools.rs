@@ -17,7 +17,7 @@ impl Archive {
     pub fn tools(&self, conversation: &str) -> Result<Vec<ToolLine>, StoreError> {
         let connection = self.lock();
         let calls_sql = "SELECT count(*) FROM places JOIN blocks ON id = block
-                         WHERE conversation = ?1 AND kind = 'call' AND name = ?2";
+                         WHERE conversation = ?1 AND kind = 'call' AND name = ?2 AND is_sent = 0";
         let mut calls = connection.prepare_cached(calls_sql)?;
         let newest: i64 = connection
             .query_row("SELECT requests FROM conversations WHERE id = ?1", params![conversation], |row| row.get(0))

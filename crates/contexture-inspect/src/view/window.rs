@@ -88,7 +88,7 @@ pub struct BlockLine {
     pub role: String,
     /// The tool or file it is about.
     pub name: String,
-    /// What it is, if Contexture wrote it: `views`, `records`, `digest`, `brought_back`, `echoes`, `references`, `note`,
+    /// What it is, if Contexture wrote it: `views`, `account`, `records`, `digest`, `brought_back`, `echoes`, `references`, `note`,
     /// `cut`, `layer` or `summary`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub made: String,
