@@ -10,8 +10,8 @@ use contexture_cli::source;
 use contexture_measure::judge::Measures;
 use serde_json::{Value, json};
 
-/// A budget that the made recordings exceed.
-const BUDGET: u64 = 8_000;
+/// A budget that the made recordings exceed. After a fold, 6 700 tokens of it are in use.
+const BUDGET: u64 = 10_000;
 
 fn recordings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("judge/recordings")

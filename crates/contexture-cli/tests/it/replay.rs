@@ -47,7 +47,7 @@ fn without_a_file_the_built_in_example_is_played() {
         "the built-in example: plain, 54 messages, budget 2.4k tokens\n",
         "27 steps\n█ contexture, tokens sent at each step  ░ pass-through: everything, every time\n",
         "27 requests     contexture  pass-through  ratio\nlargest window  ",
-        "\nfolded 2 times\nstep  before  after  price  why\n",
+        "\nfolded once\nstep  before  after  price  why\n",
         "  the window is full\n",
         "\nfiles in use at the end\nfile                lines known  reads  edits  last at step\nREADME.md  ",
     ] {
