@@ -127,7 +127,8 @@ async fn all_formats(format: Format) {
         if let Some(why) = came.iter().find(|block| block["state"] == "left_out") {
             assert!(why["reason"].as_str().unwrap().contains(&format!("request {n}: ")), "{why}");
             assert!(made.iter().any(|block| block["made"] == "account"), "{format:?} {n}");
-            return gateway.stop().await;
+            gateway.stop().await;
+            return;
         }
     }
     panic!("{format:?}: nothing was left out");

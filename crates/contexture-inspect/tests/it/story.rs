@@ -104,6 +104,40 @@ async fn what_was_taken_away_is_what_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cut_is_a_call_shown_shorter() {
+    let mut records = vec![Record::from(Item::user("Please note down what you find."))];
+    for number in 0..30 {
+        let id = format!("call_{number}");
+        let content = format!("note {number}: something that was found\n").repeat(40);
+        let arguments = json!({"content": content, "file_path": format!("/project/notes_{number}.md")});
+        records.push(Record::response(
+            format!("Note {number}."),
+            [FunctionCall::new(&id, "Write", arguments.to_string())],
+        ));
+        records
+            .push(Record::from(Item::output(&id, format!("File created successfully at: /project/notes_{number}.md"))));
+    }
+    records.push(Record::response("Done.", []));
+    let (_server, asking) = played(&records, 8_000, None).await;
+    let n = first_fold(&asking).await;
+    let [sent, came] = [asking.window("r1", n, "sent").await, asking.window("r1", n, "came").await];
+    let cut = |blocks: &[Value]| -> Vec<Value> {
+        blocks.iter().filter(|block| block["kind"] == "call" && block["state"] == "shortened").cloned().collect()
+    };
+    let (cut_calls, whole_calls) = (cut(&sent), cut(&came));
+    assert!(!cut_calls.is_empty(), "{sent:#?}");
+    assert_eq!(cut_calls.len(), whole_calls.len());
+    for (call, whole) in cut_calls.iter().zip(&whole_calls) {
+        assert_eq!((&call["source"], &call["name"], &call["made"]), (&json!("model"), &json!("Write"), &json!("cut")));
+        assert_eq!((&call["other"], &whole["other"]), (&whole["id"], &call["id"]));
+        let text = asking.text("r1", call).await;
+        assert!(text.contains("left out …]") && text.len() < asking.text("r1", whole).await.len(), "{text}");
+    }
+    let tools = asking.get("conversations/r1/tools").await;
+    assert_eq!(tools["items"][0]["calls"], 30, "{tools:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn answers_are_those_of_the_recording() {
     let (_server, asking) = played(&recording(6), 60_000, None).await;
     let first = asking.get("conversations/r1/requests/1/story").await;
