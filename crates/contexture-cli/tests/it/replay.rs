@@ -48,7 +48,7 @@ fn without_a_file_the_built_in_example_is_played() {
         "27 steps\n█ contexture, tokens sent at each step  ░ pass-through: everything, every time\n",
         "27 requests     contexture  pass-through  ratio\nlargest window  ",
         "\nfolded once\nstep  before  after  price  why\n",
-        "  the window is full\n",
+        "  the window is full *\n",
         "\nfiles in use at the end\nfile                lines known  reads  edits  last at step\nREADME.md  ",
     ] {
         assert!(run.stdout.contains(part), "no {part:?} in\n{}", run.stdout);
@@ -148,9 +148,10 @@ fn a_fold_is_told_at_the_step_whose_window_it_made() {
     for fold in recording["folds"].as_array().unwrap() {
         let step = fold["step"].as_u64().unwrap() as usize;
         let window = recording["window_tokens"][step - 1].as_u64().unwrap();
-        // A fold is planned with every text rounded up to whole tokens; the window is counted as a whole.
+        // A fold is planned with every text rounded up to whole tokens, and with what is around the arguments of each of
+        // the calls that it shows, one for each step at most; the window is counted as a whole.
         let rounded = fold["after_tokens"].as_u64().unwrap() - window;
-        assert!(rounded < 10, "{rounded} tokens more in {fold}");
+        assert!(rounded < 10 + 6 * step as u64, "{rounded} tokens more in {fold}");
     }
 }
 
@@ -236,7 +237,7 @@ pub fn timed_recording(pause_minutes: u64) -> String {
 #[test]
 fn a_long_pause_makes_a_fold_free() {
     let decisions = |pause: u64, provider: &str| {
-        let arguments = ["--budget", "40000", "--emit", "decisions", "--provider", provider];
+        let arguments = ["--budget", "14000", "--emit", "decisions", "--provider", provider];
         json_lines(&replayed(&arguments, &timed_recording(pause)))
     };
     let is_cold = |decision: &&Value| decision["decision"] == "cold";
@@ -248,7 +249,7 @@ fn a_long_pause_makes_a_fold_free() {
     assert_eq!(decisions(4, "anthropic").iter().filter(is_cold).count(), 0, "four minutes are within its life");
     assert_eq!(decisions(60, "none").iter().filter(is_cold).count(), 0, "there is no cache that could expire");
 
-    let summary = replayed(&["--budget", "40000"], &timed_recording(60));
+    let summary = replayed(&["--budget", "14000"], &timed_recording(60));
     assert!(summary.contains("the provider's cache had expired before 1 request\n"), "{summary}");
 }
 
