@@ -92,8 +92,8 @@ fn every_projection_is_within_its_budget() {
 
 #[test]
 fn a_restart_changes_no_byte() {
-    // With 20 000 tokens nothing is full, so the first fold is made because the cache was cold.
-    for whole in [WARM, Play { cold: &[7, 20, 21], ..WARM }, Play { budget: 20_000, cold: &[3, 25], ..WARM }] {
+    // With 12 000 tokens nothing is full, so the first fold is made because the cache was cold.
+    for whole in [WARM, Play { cold: &[7, 20, 21], ..WARM }, Play { budget: 12_000, cold: &[3, 30], ..WARM }] {
         let expected = play(whole);
         for restart_at in 0..40 {
             let restarted = play(Play { restart_at: Some(restart_at), ..whole });
@@ -106,10 +106,10 @@ fn a_restart_changes_no_byte() {
 fn a_cold_cache_makes_a_fold_free() {
     // What the numbers of lines take is saved all along; it has nothing to do with the cache.
     let play = |cold| {
-        let decisions = play(Play { budget: 20_000, cold, ..WARM }).1;
+        let decisions = play(Play { budget: 12_000, cold, ..WARM }).1;
         decisions.into_iter().filter(|decision| decision.reason != "the same in fewer words").collect::<Vec<_>>()
     };
-    let decisions = play(&[25]);
+    let decisions = play(&[30]);
     let reasons: Vec<&str> = decisions.iter().map(|decision| decision.reason.as_str()).take(2).collect();
     assert_eq!(reasons, ["the provider's cache is cold", "the cache is cold, so rewriting is free"]);
     assert_eq!(decisions[1].price.unwrap().cost, 0.0);
