@@ -1,6 +1,6 @@
 //! Compares conversations that were folded with those that were held out, with intervals.
 //!
-//! Conversations are what was assigned, so they are what is drawn again: each of [`RESAMPLES`] resamples draws as many
+//! Conversations are what was assigned, so they are what is drawn again: each of `RESAMPLES` resamples draws as many
 //! conversations of each group as there are, with replacement, and the interval is what 95 % of them lie in. A measure of
 //! a group is the sum over its conversations divided by the sum of their requests or turns.
 
