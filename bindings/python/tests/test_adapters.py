@@ -54,7 +54,7 @@ def check(provider: Provider, requests: int = MODULES + 1) -> None:
     assert len(provider.bodies) == requests
     assert max(map(len, provider.bodies)) / 4 < BUDGET * 1.2
     # About 80000 tokens were read.
-    assert b"Read all modules" in provider.bodies[-1] and b"read src/m_0.py" in provider.bodies[-1]
+    assert b"Read all modules" in provider.bodies[-1] and b"src/m_0.py" in provider.bodies[-1]
 
 
 @needs("langchain")
@@ -240,7 +240,7 @@ def test_google_adk(how: str) -> None:
     said, kept = asyncio.run(main())
     assert said == "all are read" and kept == 2 + 2 * MODULES
     assert len(sent) == MODULES + 1 and max(map(len, sent)) / 4 < BUDGET * 1.2
-    assert "Read all modules" in sent[-1] and "read src/m_0.py" in sent[-1]
+    assert "Read all modules" in sent[-1] and "src/m_0.py" in sent[-1]
 
 
 @pytest.mark.parametrize("how", ["chat", "responses", "messages"])

@@ -39,7 +39,7 @@ function check(stand, folder) {
   assert.equal(stand.bodies.length, MODULES + 1);
   assert.ok(Math.max(...stand.bodies.map(({ text }) => text.length)) / 4 < BUDGET * 1.2);
   const last = stand.bodies.at(-1).text;
-  assert.ok(last.includes("Read all modules") && last.includes("read src/m_1.py"), last.slice(0, 2_000));
+  assert.ok(last.includes("Read all modules") && last.includes("src/m_1.py"), last.slice(0, 2_000));
   assert.throws(() => folder.usage({ input_tokens: 5, output_tokens: 5 }), /no request/);
 }
 
