@@ -186,6 +186,8 @@ def test_what_is_no_snapshot_is_refused() -> None:
 
 
 def test_prices_and_pins_are_heeded() -> None:
+    plan = "First read, then think. " * 40
+
     def sent(**options: Any) -> bytes:
         folder = contexture.Folder(**options)
         for turns in range(1, 16):
@@ -193,13 +195,14 @@ def test_prices_and_pins_are_heeded() -> None:
             call = {"id": "call_plan", "type": "function", "function": {"name": "plan", "arguments": "{}"}}
             body["messages"][2:2] = [
                 {"role": "assistant", "content": None, "tool_calls": [call]},
-                {"role": "tool", "tool_call_id": "call_plan", "content": "First read, then think."},
+                {"role": "tool", "tool_call_id": "call_plan", "content": plan},
             ]
             folded = folder.request(body)
         return folded.body
 
-    assert b'"call_plan"' not in sent(budget=BUDGET)
-    assert b'"call_plan"' in sent(budget=BUDGET, policy={"tools": ["plan"]})
+    # The newest call of a tool stays, and its output in one line, unless it is pinned.
+    assert plan.encode() not in sent(budget=BUDGET)
+    assert plan.encode() in sent(budget=BUDGET, policy={"tools": ["plan"]})
     # A small window is a small budget.
     assert len(sent(prices={"context": 24_000})) < len(sent())
 
