@@ -108,7 +108,7 @@ test("a fold that a provider refuses is sent as it was, and nothing more is fold
 });
 
 test("prompts with parallel calls, reasoning and images stay whole where they are kept", async () => {
-  const folder = new Folder({ budget: 8_000, format: "chat" });
+  const folder = new Folder({ budget: 12_000, format: "chat" });
   const image = { type: "file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([1, 2, 3]) } };
   const first = { role: "user", content: [{ type: "text", text: "Read all modules." }, image] };
   const prompt = [{ role: "system", content: "Be careful." }, first];
