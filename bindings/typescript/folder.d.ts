@@ -36,7 +36,7 @@ export interface Policy {
 
 /** What a {@link Folder} takes. */
 export interface FolderOptions {
-  /** The most tokens of a request, at least 4000; otherwise what the model takes. */
+  /** The most tokens of a request, at least 4000; otherwise 112 000. */
   readonly budget?: number;
   /** What is known of models, before the built-in table: one, or several with names. */
   readonly prices?: Prices | readonly Prices[];
@@ -89,7 +89,7 @@ export class Folder implements Disposable {
   usage(reported: object | string, of?: Folded): Bill;
   /**
    * Tells the folder that the provider refused a request: what was decided about it is reverted. If the provider then
-   * accepted the original, nothing more is folded.
+   * accepted the original for the second time, nothing more is folded.
    */
   refused(of?: Folded, options?: { readonly originalWasAccepted?: boolean }): void;
   /** What was decided so far, as JSON, for {@link restore}. It contains texts of the conversation. */

@@ -3,7 +3,7 @@ import type { Decision } from "./native";
 
 /** What {@link gateway} takes. */
 export interface GatewayOptions {
-  /** The most tokens of a request, at least 4000; otherwise what the model takes. */
+  /** The most tokens of a request, at least 4000; otherwise 112 000. */
   readonly budget?: number;
   /**
    * Where all requests go; otherwise to what `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` name, else to the providers' own

@@ -13,6 +13,8 @@ const PROGRAM = process.platform === "win32" ? "contexture.exe" : "contexture";
 
 /** The exit code of the program for arguments that it does not take. */
 const BAD_USAGE = 2;
+/** The fewest tokens that a request may be limited to. */
+const LEAST_BUDGET = 4_000;
 /** Milliseconds after which a gateway that says nothing has failed to start. */
 const START_MS = 30_000;
 /** Milliseconds that a gateway has for its last responses and for the receipt. */
@@ -153,7 +155,13 @@ function argumentsOf(options) {
     if (!known.includes(name)) throw new TypeError(`there is no option \`${name}\`; there are ${known.join(", ")}`);
   }
   const { budget, upstream, store, observe, holdout, baseDir, inspect } = options;
-  if (budget !== undefined) args.push(`--budget=${checked("budget", budget, "number", "a number of tokens")}`);
+  if (budget !== undefined) {
+    const isWhole = Number.isSafeInteger(checked("budget", budget, "number", "a number of tokens"));
+    if (!isWhole || budget < LEAST_BUDGET) {
+      throw new InputError(`a budget of ${budget} tokens cannot be used: it is a whole number, at least ${LEAST_BUDGET}`);
+    }
+    args.push(`--budget=${budget}`);
+  }
   if (upstream !== undefined) args.push(`--upstream=${upstream}`);
   if (store === undefined || store === false) args.push("--no-store");
   else if (store !== true) args.push(`--store=${checked("store", store, "string", "a path, an address, or true")}`);
@@ -179,7 +187,7 @@ function findBinary() {
     return named;
   }
   try {
-    return require.resolve(`contexture-${process.platform}-${process.arch}/bin/${PROGRAM}`);
+    return require.resolve(`contexture-cli-${process.platform}-${process.arch}/bin/${PROGRAM}`);
   } catch {
     // Not installed by npm, or without optional packages.
   }
@@ -191,7 +199,7 @@ function findBinary() {
   if (found === undefined) {
     throw new GatewayError(
       "the program `contexture` was not found",
-      `install it with \`npm install contexture\`, or name it with the variable ${VARIABLE}`,
+      `install the package \`contexture-cli\` whole, or name the program with the variable ${VARIABLE}`,
     );
   }
   return found;

@@ -13,3 +13,4 @@ export {
 export { gateway, Gateway, type GatewayOptions, type Receipt } from "./gateway";
 export { Memory, type FactOptions, type Owner, type SessionMessage } from "./memory";
 export type { Bill, Decision, Fact, Found, Passage, Reference } from "./native";
+export { foldingFetch, type FetchOptions } from "./transport";

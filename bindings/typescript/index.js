@@ -5,6 +5,7 @@ const { ClosedError, ContextureError, GatewayError, InputError, StoreError } = r
 const { Folder, countTokens, references } = require("./folder.js");
 const { Gateway, gateway } = require("./gateway.js");
 const { Memory } = require("./memory.js");
+const { foldingFetch } = require("./transport.js");
 
 exports.ClosedError = ClosedError;
 exports.ContextureError = ContextureError;
@@ -15,5 +16,6 @@ exports.InputError = InputError;
 exports.Memory = Memory;
 exports.StoreError = StoreError;
 exports.countTokens = countTokens;
+exports.foldingFetch = foldingFetch;
 exports.gateway = gateway;
 exports.references = references;

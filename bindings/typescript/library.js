@@ -15,7 +15,7 @@ function library() {
 
 function load() {
   const named = process.env[VARIABLE];
-  const place = named || `contexture-${process.platform}-${process.arch}/lib/contexture.node`;
+  const place = named || `contexture-cli-${process.platform}-${process.arch}/lib/contexture.node`;
   try {
     return loadedFrom(place);
   } catch (error) {

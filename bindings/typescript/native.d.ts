@@ -102,7 +102,7 @@ export interface Found {
   text: string
   /** Its tokens. */
   tokens: number
-  /** The passages, oldest first. */
+  /** The passages: the best of each conversation first, then the others. */
   passages: Array<Passage>
 }
 

@@ -1,7 +1,7 @@
 """The wheel: the binary itself is the script `contexture`, so no Python starts before it; beside it is the module.
 
-With the library that is built of bindings/python/native, the module also folds in process, and the wheel is for CPython
-3.10 and newer. Without it, the module has the gateway only.
+With the library that is built of bindings/python/native, the module also folds in process and remembers, and the wheel
+is for CPython 3.10 and newer. Without it, the module has the gateway only.
 
 Beside the wheels there is a source package that holds no sources. An installer takes it where no wheel fits, and its
 build says what to do instead.
@@ -41,6 +41,11 @@ def metadata(settings):
     return ("\n".join(lines) + "\n\n" + (SOURCES / "description.md").read_text()).encode()
 
 
+def file_name(settings):
+    """The name of the package in the names of files."""
+    return settings["python"]["name"].replace("-", "_")
+
+
 def tag(platform, *binaries):
     """The oldest systems that all binaries run on. A static one runs with every C library."""
     asked = [binary.glibc for binary in binaries if binary.glibc is not None]
@@ -63,9 +68,7 @@ def module(library):
 
 def build(settings, platform, binary, program, library=None):
     """The name and the bytes of a wheel. `library` is the path of what was built of bindings/python/native."""
-    name, version = settings["python"]["name"], settings.version
-    if not name.isidentifier():
-        fail(f"`{name}` cannot be the name of a wheel's directory", "use letters, digits and `_`")
+    name, version = file_name(settings), settings.version
     binaries, python = [binary], "py3-none"
     if library is not None:
         native = elf.read(Path(library))
@@ -107,7 +110,7 @@ def zipped(files, settings):
 def source(settings):
     """The name and the bytes of the source package that only says what to do."""
     name, version = settings["python"]["name"], settings.version
-    start = f"{name}-{version}"
+    start = f"{file_name(settings)}-{version}"
     project = f'[project]\nname = "{name}"\nversion = "{version}"\n\n[build-system]\nrequires = []\nbuild-backend = "no_package"\nbackend-path = ["."]\n'
     backend = (SOURCES / "python/no_package.py").read_text()
     known = ", ".join(platform.name for platform in settings.platforms)

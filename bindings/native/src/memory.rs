@@ -44,7 +44,7 @@ pub struct FoundPassages {
     pub text: String,
     /// Its tokens.
     pub tokens: u64,
-    /// The passages, oldest first.
+    /// The passages: the best of each conversation first, then the others.
     pub passages: Vec<FoundPassage>,
 }
 

@@ -14,6 +14,7 @@ from ._errors import GatewayError
 
 NAME = "contexture.exe" if sys.platform == "win32" else "contexture"
 VARIABLE = "CONTEXTURE_BINARY"
+PACKAGE = "contexture-cli"
 
 
 def find_binary() -> str:
@@ -30,7 +31,7 @@ def find_binary() -> str:
     if found is None:
         raise GatewayError(
             "the program `contexture` was not found",
-            f"install it with `pip install contexture`, or name it with the variable {VARIABLE}",
+            f"install the package `{PACKAGE}` whole, or name the program with the variable {VARIABLE}",
         )
     return found
 
@@ -38,7 +39,7 @@ def find_binary() -> str:
 def _bundled() -> Iterator[Path]:
     yield Path(__file__).parent / "bin" / NAME
     try:
-        files = metadata.files("contexture") or []
+        files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
         files = []
     for file in files:

@@ -50,6 +50,17 @@ class Policy(TypedDict, total=False):
     """Patterns of paths, as in ``docs/*.md``, of which everything that is known stays in view."""
 
 
+class Options(TypedDict, total=False):
+    """What a transport takes beside its budget, and a :class:`Folder` too."""
+
+    prices: Union[Prices, Sequence[Prices], None]
+    """What is known of models, before the built-in table: one, or several with names."""
+    policy: Optional[Policy]
+    """What is never folded."""
+    base_dir: Union[str, "os.PathLike[str]", None]
+    """The directory beneath which files are read that messages name as ``#path``; otherwise none are read."""
+
+
 class Folded:
     """What to send for a request, and what was decided about it."""
 
@@ -104,7 +115,7 @@ class Folder(Closing):
     several threads, and release the interpreter's lock.
 
     Args:
-        budget: The most tokens of a request, at least 4000; otherwise what the model takes.
+        budget: The most tokens of a request, at least 4000; otherwise 112 000.
         prices: What is known of models, before the built-in table: one, or several with names.
         policy: What is never folded.
         base_dir: The directory beneath which files are read that messages name as ``#path``; otherwise none are read.
@@ -166,7 +177,7 @@ class Folder(Closing):
 
     def refused(self, of: Optional[Folded] = None, *, original_was_accepted: bool = False) -> None:
         """Tells the folder that the provider refused a request: what was decided about it is reverted. If the provider
-        then accepted the original, nothing more is folded."""
+        then accepted the original for the second time, nothing more is folded."""
         self._native.refused(None if of is None else of.number, bool(original_was_accepted))
 
     def snapshot(self) -> str:

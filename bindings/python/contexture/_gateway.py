@@ -24,6 +24,9 @@ START_TIME = 30.0
 END_TIME = 15.0
 """Seconds that a gateway has for its last responses and for the receipt."""
 
+LEAST_BUDGET = 4_000
+"""The fewest tokens that a request may be limited to."""
+
 BAD_USAGE = 2
 """The exit code of the program for arguments that it does not take."""
 
@@ -50,7 +53,7 @@ def gateway(
         print(g.receipt.saved_share)
 
     Args:
-        budget: The most tokens of a request, at least 4000; otherwise what the model takes.
+        budget: The most tokens of a request, at least 4000; otherwise 112 000.
         upstream: Where all requests go; otherwise to what ``OPENAI_BASE_URL`` and ``ANTHROPIC_BASE_URL`` name, else to
             the providers' own addresses.
         store: A file or ``postgres://…`` in which conversations and decisions are kept, so that a program that was
@@ -68,7 +71,9 @@ def gateway(
     """
     arguments = ["serve", "--for-parent"]
     if budget is not None:
-        arguments.append(f"--budget={_checked('budget', budget, int, 'a number of tokens')}")
+        if _checked("budget", budget, int, "a number of tokens") < LEAST_BUDGET:
+            raise InputError(f"a budget of {budget} tokens is too small: it is at least {LEAST_BUDGET}")
+        arguments.append(f"--budget={budget}")
     if upstream is not None:
         arguments.append(f"--upstream={_checked('upstream', upstream, str, 'an address')}")
     if store is True:

@@ -62,7 +62,7 @@ class Found:
     tokens: int
     """Its tokens."""
     passages: tuple[Passage, ...]
-    """The passages, oldest first."""
+    """The passages: the best of each conversation first, then the others."""
 
 
 class Memory(Closing):

@@ -1,8 +1,9 @@
-"""A provider on this machine, written from the public references of the three APIs.
+"""A provider on this machine, written from the public references of the four APIs.
 
 - https://platform.openai.com/docs/api-reference/chat/create and …/chat-streaming
 - https://platform.openai.com/docs/api-reference/responses/create
 - https://docs.anthropic.com/en/api/messages and …/messages-streaming
+- https://ai.google.dev/api/generate-content
 
 It refuses what they refuse: calls without results, results without calls, and empty conversations. A test gives it a
 script: a function of the request that returns a text, or calls of tools.
@@ -61,8 +62,8 @@ class Provider:
         self.server.server_close()
 
     def answered(self, path: str, body: dict[str, Any]) -> tuple[str, bytes]:
-        forms = {"/v1/chat/completions": Chat, "/v1/messages": Messages, "/v1/responses": Responses}
-        form = forms.get(path.split("?")[0])
+        forms: dict[str, Any] = {"/v1/chat/completions": Chat, "/v1/messages": Messages, "/v1/responses": Responses}
+        form = Gemini(path) if ":" in path else forms.get(path.split("?")[0])
         if form is None:
             return "application/json", b"{}"
         wrong = form.refused(body) or self.refuses(body)
@@ -211,3 +212,28 @@ class Responses:
         for number, (_, data) in enumerate(parts):
             data["sequence_number"] = number
         return "text/event-stream", events(parts)
+
+
+class Gemini:
+    def __init__(self, path: str) -> None:
+        self.streams = ":streamGenerateContent" in path
+
+    @staticmethod
+    def refused(body: dict[str, Any]) -> str | None:
+        contents = body.get("contents") or []
+        if not contents or any(not content.get("parts") for content in contents):
+            return "contents is not specified, or has no parts"
+        parts = [part for content in contents for part in content["parts"]]
+        calls = [part["functionCall"]["name"] for part in parts if "functionCall" in part]
+        return unpaired(calls, [part["functionResponse"]["name"] for part in parts if "functionResponse" in part])
+
+    def answer(self, body: dict[str, Any], said: str | list[Call], tokens: int) -> tuple[str, bytes]:
+        parts: list[dict[str, Any]] = [{"text": said}] if isinstance(said, str) else []
+        if not isinstance(said, str):
+            parts = [{"functionCall": {"id": id, "name": name, "args": given}} for id, name, given in said]
+        usage = {"promptTokenCount": tokens, "candidatesTokenCount": 5, "totalTokenCount": tokens + 5}
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+        whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-3"}
+        if self.streams:
+            return "text/event-stream", events([(None, whole)])
+        return "application/json", json.dumps(whole).encode()

@@ -1,4 +1,4 @@
-"""Every block of docs/python.md runs, and so does the example."""
+"""Every block of docs/python.md and of the packages' README runs, and so does the example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import pytest
 from provider import Provider
 
 ROOT = Path(__file__).parents[3]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+PAGES = "".join((ROOT / page).read_text() for page in ("docs/python.md", "packaging/description.md"))
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
 
 
 def environment(provider: Provider) -> dict[str, str]:

@@ -81,7 +81,8 @@ def test_a_long_conversation_is_folded_within_its_budget(provider: Provider, for
     assert g.receipt.folds[0].before_tokens > g.receipt.folds[0].after_tokens
     assert provider.refusals == []
     # A decision that took too long, as on a busy machine, takes effect with a later request.
-    assert "deciding took too long" in g.receipt.passed or max(map(len, provider.bodies)) / 4 < 32_000
+    is_late = any(why.startswith("deciding took too long") for why in g.receipt.passed)
+    assert is_late or max(map(len, provider.bodies)) / 4 < 32_000
     assert g.receipt.sent < g.receipt.came
 
 
@@ -143,8 +144,8 @@ def test_other_users_of_the_machine_cannot_use_it(provider: Provider) -> None:
 
 def test_what_cannot_be_used_is_said_by_an_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for budget in (0, -1, 3_999):
-        with pytest.raises(contexture.InputError, match="--budget"):
-            contexture.gateway(budget=budget).start()
+        with pytest.raises(contexture.InputError, match=f"^a budget of {budget} tokens .* at least 4000$"):
+            contexture.gateway(budget=budget)
     with pytest.raises(ValueError):
         contexture.gateway(upstream="no address").start()
     with pytest.raises(contexture.InputError, match="base directory"):

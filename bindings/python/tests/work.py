@@ -43,3 +43,14 @@ def responses(turns: int) -> list[dict[str, Any]]:
         call = {"type": "function_call", "call_id": f"call_{number}", "name": "read_file", "arguments": arguments}
         items += [call, {"type": "function_call_output", "call_id": f"call_{number}", "output": file_text(number)}]
     return items
+
+
+def gemini(turns: int) -> list[dict[str, Any]]:
+    """The same as contents of Gemini."""
+    contents: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": "Read all modules, and say what they have in common."}]}]
+    for number in range(turns):
+        call = {"name": "read_file", "args": {"path": f"src/m{number}.py"}}
+        result = {"name": "read_file", "response": {"output": file_text(number)}}
+        contents.append({"role": "model", "parts": [{"text": f"Now module {number}."}, {"functionCall": call}]})
+        contents.append({"role": "user", "parts": [{"functionResponse": result}]})
+    return contents

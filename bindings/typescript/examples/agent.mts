@@ -1,7 +1,7 @@
 /** An agent that reads files, in 40 lines of code. Killed at any time, it goes on: node agent.mjs STATE.json TASK */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
-import { Folder, references } from "contexture";
+import { Folder, references } from "contexture-cli";
 import OpenAI from "openai";
 
 type Messages = OpenAI.ChatCompletionMessageParam[];

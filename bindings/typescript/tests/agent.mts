@@ -1,6 +1,6 @@
 // An agent in TypeScript, as in docs/typescript.md: `await using` ends the gateway however the block is left.
 import OpenAI from "openai";
-import { gateway, type Gateway } from "contexture";
+import { gateway, type Gateway } from "contexture-cli";
 
 async function ask(): Promise<Gateway> {
   await using g = await gateway({ budget: 64_000, upstream: process.env["PROVIDER"]! });

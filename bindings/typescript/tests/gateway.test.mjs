@@ -10,9 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { inspect, promisify } from "node:util";
 
-import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, jsonSchema, isStepCount, streamText, tool } from "ai";
 import OpenAI from "openai";
 
 import { ClosedError, GatewayError, InputError, gateway } from "../index.js";
@@ -108,7 +106,7 @@ test("what cannot be used is said by an error", async () => {
     );
   for (const budget of [0, -1, 3_999, Number.NaN, 5.5]) {
     const error = await said({ budget });
-    assert.ok(error instanceof InputError && error.sentence.includes("--budget"), `${error}`);
+    assert.ok(error instanceof InputError && / at least 4000$/.test(error.message), `${error}`);
   }
   assert.ok((await said({ upstream: "no address" })) instanceof InputError);
   assert.ok((await said({ budget: "64k" })) instanceof TypeError);
@@ -153,29 +151,6 @@ test("a program with `await using`, compiled by the strictest settings", () =>
     const ran = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, PROVIDER: stand.url } });
     assert.equal(ran.stdout, "done\n1\n");
   }));
-
-test("a framework with a base address needs no adapter: an agent of the Vercel AI SDK, streaming too", async () => {
-  for (const ask of [generateText, async (options) => ({ text: await streamText(options).text })]) {
-    let asked = 0;
-    const script = () => {
-      asked += 1;
-      return asked > 16 ? "all are read" : [[`call_${asked}`, "read_file", { path: `src/m_${asked}.py` }]];
-    };
-    const stand = await provider(script);
-    const g = await gateway({ upstream: stand.url, budget: 20_000 });
-    const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
-    const lines = (path) => Array.from({ length: 260 }, (_, n) => `def f_${n}(value): return value * ${n} # ${path}`);
-    const execute = async ({ path }) => lines(path).join("\n");
-    const tools = { read_file: tool({ description: "Reads a file", inputSchema: jsonSchema(schema), execute }) };
-    const model = createOpenAI({ baseURL: g.openai, apiKey: "k" }).chat("gpt-5");
-    const { text } = await ask({ model, tools, prompt: "Read all modules.", stopWhen: isStepCount(40) });
-    const receipt = await g.close();
-    stand.close();
-    assert.equal(text, "all are read");
-    assert.ok(receipt.requests === 17 && receipt.folds.length > 0, inspect(receipt));
-    assert.deepEqual(stand.refusals, []);
-  }
-});
 
 test("every block of the documentation runs", () =>
   withProvider(async (stand) => {

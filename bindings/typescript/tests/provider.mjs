@@ -1,6 +1,6 @@
 // A provider on this machine, written from the public references of OpenAI's chat completions and responses and Anthropic's
-// messages: https://platform.openai.com/docs/api-reference/chat/create, https://platform.openai.com/docs/api-reference/responses,
-// https://docs.anthropic.com/en/api/messages.
+// messages, and of Gemini: https://platform.openai.com/docs/api-reference/chat/create, https://platform.openai.com/docs/api-reference/responses,
+// https://docs.anthropic.com/en/api/messages, https://ai.google.dev/api/generate-content.
 // It refuses calls without results and results without calls, as they do.
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ export async function provider(script = () => "done") {
     bodies.push({ text, headers: request.headers });
     const body = JSON.parse(text);
     const path = request.url.split("?")[0];
-    const wrong = unpaired(body.messages ?? body.input) ?? stand.refuses(text);
+    const wrong = unpaired(body.messages ?? body.input ?? body.contents) ?? stand.refuses(text);
     response.setHeader("content-type", body.stream && !wrong ? "text/event-stream" : "application/json");
     if (wrong) {
       refusals.push(wrong);
@@ -26,6 +26,7 @@ export async function provider(script = () => "done") {
     }
     if (path.endsWith("/messages")) response.end(messages(body, text.length));
     else if (path.endsWith("/responses")) response.end(responses(body, text.length));
+    else if (path.includes(":")) response.end(gemini(path.includes(":stream"), text.length));
     else response.end(chat(body, text.length, script(body)));
   });
   server.listen(0, "127.0.0.1");
@@ -40,12 +41,15 @@ export async function provider(script = () => "done") {
 
 function unpaired(messages) {
   const blocks = messages.flatMap((message) => (Array.isArray(message.content) ? message.content : []));
+  const parts = messages.flatMap((message) => message.parts ?? []);
   const calls = [
+    ...parts.filter((part) => part.functionCall).map((part) => part.functionCall.name),
     ...messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.id),
     ...blocks.filter((block) => block.type === "tool_use").map((block) => block.id),
     ...messages.filter((item) => item.type === "function_call").map((item) => item.call_id),
   ];
   const results = [
+    ...parts.filter((part) => part.functionResponse).map((part) => part.functionResponse.name),
     ...messages.filter((message) => message.role === "tool").map((message) => message.tool_call_id),
     ...blocks.filter((block) => block.type === "tool_result").map((block) => block.tool_use_id),
     ...messages.filter((item) => item.type === "function_call_output").map((item) => item.call_id),
@@ -115,4 +119,12 @@ function responses(body, bytes) {
     ["response.completed", { response: whole }],
   ];
   return events(parts.map(([type, rest], sequence_number) => [type, { type, sequence_number, ...rest }]));
+}
+
+function gemini(streams, bytes) {
+  const tokens = bytes >> 2;
+  const usageMetadata = { promptTokenCount: tokens, candidatesTokenCount: 5, totalTokenCount: tokens + 5 };
+  const content = { role: "model", parts: [{ text: "done" }] };
+  const whole = { candidates: [{ content, finishReason: "STOP", index: 0 }], usageMetadata };
+  return streams ? events([[undefined, whole]]) : JSON.stringify(whole);
 }

@@ -6,10 +6,7 @@ const { mkdtempSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const path = require("node:path");
 
-const { Folder, Memory, countTokens, gateway, references } = require("contexture");
-const { foldingFetch } = require("contexture/clients");
-const { folding } = require("contexture/ai-sdk");
-const { Folding } = require("contexture/mastra");
+const { Folder, Memory, countTokens, foldingFetch, gateway, references } = require("contexture-cli");
 
 async function main() {
   const body = '{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}';
@@ -17,7 +14,8 @@ async function main() {
   const folded = await folder.request(body);
   assert.equal(Buffer.from(folded.body).toString(), body);
   assert.equal(folder.usage({ prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 }, folded).sent, 5);
-  assert.ok(foldingFetch({}).folder && folding({}).folder && new Folding({}).folder);
+  const fetch = foldingFetch({ fetch: async (_, init) => new Response(init.body) });
+  assert.equal(await (await fetch("http://127.0.0.1:9/v1/chat/completions", { method: "POST", body })).text(), body);
   assert.equal(countTokens("The quick brown fox jumps over the lazy dog."), 10);
   assert.equal((await references("see #a.md"))[0].path, "a.md");
   const memory = await Memory.open(path.join(mkdtempSync(path.join(tmpdir(), "contexture-")), "memory.db"));

@@ -5,6 +5,7 @@ import {
   GatewayError,
   Memory,
   countTokens,
+  foldingFetch,
   gateway,
   references,
   type Bill,
@@ -12,13 +13,8 @@ import {
   type Fact,
   type Receipt,
   type Reference,
-} from "contexture";
-import { folding } from "contexture/ai-sdk";
-import { foldingFetch } from "contexture/clients";
-import { Folding } from "contexture/mastra";
-import type { InputProcessor } from "@mastra/core/processors";
-import { wrapLanguageModel, type LanguageModel } from "ai";
-import { openai } from "@ai-sdk/openai";
+} from "contexture-cli";
+import { createOpenAI, type OpenAIProvider } from "@ai-sdk/openai";
 import OpenAI from "openai";
 import Anthropic from "@anthropic-ai/sdk";
 
@@ -68,8 +64,9 @@ export async function remembered(): Promise<Fact[]> {
   return memory.facts({ withPast: at === undefined });
 }
 
-export function adapted(): [LanguageModel, InputProcessor, OpenAI, Anthropic] {
-  const model = wrapLanguageModel({ model: openai("gpt-5"), middleware: folding({ budget: 64_000 }) });
-  const fetch = foldingFetch({ budget: 64_000 });
-  return [model, new Folding({ budget: 64_000 }), new OpenAI({ fetch }), new Anthropic({ fetch })];
+export function folding(): [OpenAIProvider, OpenAI, Anthropic] {
+  const fetch = foldingFetch({ budget: 64_000, store: "folds", policy: { tools: ["plan"] } });
+  // @ts-expect-error: the format is that of the path.
+  foldingFetch({ format: "chat" });
+  return [createOpenAI({ fetch }), new OpenAI({ fetch }), new Anthropic({ fetch })];
 }

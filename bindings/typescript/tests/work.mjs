@@ -47,3 +47,12 @@ function responses(turns) {
   ];
   return [TASK, ...numbers(turns).flatMap(read)];
 }
+
+/** The same as contents of Gemini. */
+export function gemini(turns) {
+  const read = (n) => [
+    { role: "model", parts: [{ functionCall: { name: "read_file", args: { path: `src/m${n}.py` } } }] },
+    { role: "user", parts: [{ functionResponse: { name: "read_file", response: { output: fileText(n) } } }] },
+  ];
+  return [{ role: "user", parts: [{ text: TASK.content }] }, ...numbers(turns).flatMap(read)];
+}

@@ -60,7 +60,7 @@ pub struct Found {
     pub text: String,
     /// Its tokens.
     pub tokens: u32,
-    /// The passages, oldest first.
+    /// The passages: the best of each conversation first, then the others.
     pub passages: Vec<Passage>,
 }
 
