@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::arguments::ArgumentNames;
 use crate::data::{Text, Texts, data};
-use crate::output::{Compaction, HarnessNotes, OutputMarks, SessionHeaders};
+use crate::output::{AsideQuestions, Compaction, HarnessNotes, OutputMarks, SessionHeaders, Typed};
 use crate::recordings::Recordings;
 use crate::run::Run;
 use crate::tool::{Sample, Says, Tool};
@@ -27,8 +27,12 @@ data! {
         output: OutputMarks,
         /// What it writes on its own account.
         notes: HarnessNotes,
+        /// Where a person types, if that can be told from what it writes in the user's role itself.
+        typed: Option<Typed>,
         /// How it asks for a summary.
         compaction: Compaction,
+        /// What it asks beside the conversation, with messages out of it.
+        aside: AsideQuestions,
         /// How it names its session.
         session: SessionHeaders,
         /// Names of models, as it writes them.

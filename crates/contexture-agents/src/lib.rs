@@ -16,7 +16,9 @@ mod tool;
 pub use agent::{Agent, agents, argument_names, every, tool, tools};
 pub use arguments::ArgumentNames;
 pub use data::Text;
-pub use output::{Around, Compaction, HarnessNotes, HeaderMark, OutputMarks, Reminder, SessionHeaders, Tells, Trailer};
+pub use output::{
+    Around, Compaction, HarnessNotes, HeaderMark, OutputMarks, Reminder, SessionHeaders, Tells, Trailer, Typed,
+};
 pub use recordings::{Home, RecordedAs, RecordingFiles, Recordings, SessionFile};
 pub use run::{
     Address, Beaten, DirectoryReach, Install, PlacedFile, RouteChoice, Run, SettingPlace, Trial, TrialArguments,

@@ -43,8 +43,28 @@ data! {
         remarks: Texts,
         /// How a tool says that it did nothing because the file is not as the agent saw it.
         stale: Texts,
+        /// How the output of a call begins, in lower case, that was refused and did not run.
+        denied: Texts,
+        /// How one begins, in lower case, that was interrupted, or hides what the call did.
+        stopped: Texts,
+        /// How one begins, in lower case, of a call that failed.
+        failed: Texts,
+        /// What one has near its beginning, in lower case, when something else came out than what was asked for.
+        different: Texts,
+        /// What a short output has, in lower case, that says that the file of the call is not there.
+        absent: Texts,
+        /// What one has, in lower case, that says that the file is empty.
+        empty: Texts,
+        /// What is before and after the number of lines that one says the file has, in lower case.
+        length: Vec<Around>,
+        /// What is before the name of a command or an agent that goes on after its call.
+        started: Texts,
+        /// What an output has that says that such a one ended.
+        ended: Texts,
         /// How a tool says, in lower case, that the text to be replaced is not in the file.
         not_in_file: Texts,
+        /// How an output begins of a script that ran to its end; what it printed follows after the line `Output:`.
+        scripts: Texts,
         /// Where the report of another agent ends, and a remark on going on with it begins.
         report_end: Texts,
     }
@@ -80,12 +100,20 @@ data! {
         restored: Texts,
         /// What is before and after a command line that a person ran beside the agent.
         own_commands: Vec<Around>,
+        /// What is before and after the directory that it works in, where it says it; the first in lower case.
+        directory: Vec<Around>,
         /// What it reminds of by itself. All other reminders are taken for somebody's instructions.
         reminders: Vec<Reminder>,
         /// How a text of the user's role begins that no person typed.
         untyped: Texts,
         /// How it says, in lower case, that a person stopped it.
         interrupted: Texts,
+    }
+
+    /// Where in a message of the user's role a person types: in the one block that is not of these.
+    Typed {} and {
+        /// How blocks begin that the agent puts beside it.
+        beside: Texts,
     }
 
     /// How an agent asks the model to summarise the conversation.
@@ -97,6 +125,15 @@ data! {
         instructs: Texts,
         /// Headers of such a request, and what is in their values.
         headers: Vec<HeaderMark>,
+        /// How many tokens of a model's window are free when it asks for it by itself.
+        leaves: Option<u64>,
+    }
+
+    /// What an agent asks a model about a conversation, beside it.
+    #[derive(Default)]
+    AsideQuestions {} and {
+        /// Phrases of the instructions of such a request.
+        instructs: Texts,
     }
 
     /// A header, and what is in its value.

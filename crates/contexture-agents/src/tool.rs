@@ -32,11 +32,11 @@ pub enum Does {
     Delete,
     /// Renames a file.
     Move,
-    /// May change its file in any way, or every file if it names none.
+    /// Could write any file.
     Anything,
-    /// Is not known to change files, nor to leave them alone: what it names is in doubt, and all else is presumed.
+    /// The same: it is not known to change files, nor to leave them alone.
     Unclear,
-    /// Lets another agent work, which may change every file unless it is told to look only.
+    /// Lets another agent work, which could write any file.
     Delegate,
     /// Makes other calls that its arguments list.
     Wrap,
@@ -158,10 +158,10 @@ data! {
     } and {
         /// The text of the file as it was known before the call.
         before: Option<Text>,
-        /// The text that is known for sure after it. Without it, nothing is known.
+        /// The text that is known after it. Without it, nothing is known.
         after: Option<Text>,
-        /// Whether the text is in doubt then.
-        is_doubted: bool,
+        /// Whether the file changed then in a way that is not known.
+        is_changed: bool,
     }
 }
 

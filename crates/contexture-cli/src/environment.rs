@@ -30,10 +30,16 @@ pub fn variable(name: &str) -> Option<String> {
     variable_os(name)?.into_string().ok()
 }
 
+/// Forbids other processes of the user to read what this one has in memory: keys, and what passes through it. Its
+/// environment cannot be read either, but programs that it starts get all of it.
+pub fn keep_from_others() {
+    handover::unreadable();
+}
+
 /// Keeps the environment from programs that are started later; [`variables`] and its siblings still have it. It may
 /// start this program from its beginning, so it is called before anything is read or written.
 pub fn keep_from_programs() {
-    handover::unreadable();
+    keep_from_others();
     // What was handed over is there from now on; the first call wins.
     let _ = HELD.set(handover::receive().unwrap_or_else(|| {
         // Returns only if that is not possible.

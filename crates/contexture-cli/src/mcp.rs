@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::gateway::place::existing_store;
 use crate::memory::embedder::{configured_embedder, tell_trouble};
 use crate::memory::now_ms;
-use crate::memory::own::{current_project, memory_path, open_memory};
+use crate::memory::own::{current_project, memory_path, open_memory, told_of_secrets};
 use offered::{MEMORY_PREFIX, REMEMBER, SEARCH, SHOW};
 
 /// The most bytes of a text that `show` returns at once.
@@ -33,15 +33,15 @@ const SEARCH_TOKENS: u64 = 2_000;
 const MAX_SEARCH_TOKENS: u64 = 50_000;
 /// The most bytes of any result.
 const MAX_RESULT_BYTES: usize = 1 << 20;
-/// The user whose notes are kept, unless another is named.
+/// The user whose files are those for all projects.
 const DEFAULT_USER: &str = "user";
 /// The thread whose executions open the memory; nothing is logged there.
 const THREAD: &str = "mcp";
 
 /// Serve what is remembered to other agents, as an MCP server over standard input and output, or over HTTP
 ///
-/// Its tools are a search over past conversations of this project, `remember`, the six commands of the memory tool, and the
-/// full text of what the gateway shortened or folded away. With `--listen` it serves HTTP at /mcp to those who send its
+/// Its tools are a search over past conversations of this project, `remember`, the six commands of the memory tool over
+/// files of this project, and the full text of what the gateway shortened or folded away. With `--listen` it serves HTTP at /mcp to those who send its
 /// token, which is printed when it starts.
 #[derive(Args)]
 pub struct Mcp {
@@ -51,6 +51,9 @@ pub struct Mcp {
     /// The user whose memory it is; without one, yours, with that of the project of the current directory
     #[arg(long, value_name = "ID")]
     resource: Option<String>,
+    /// Keep files and facts for all your projects, and search what is known for all of them
+    #[arg(long, conflicts_with_all = ["resource", "thread"])]
+    everywhere: bool,
     /// Search this conversation alone
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
@@ -132,9 +135,17 @@ impl Server {
         let searched = match (&command.thread, &command.resource) {
             (Some(thread), _) => named(format!("thread:{thread}"), format!("the thread `{thread}`")),
             (None, Some(resource)) => named(format!("resource:{resource}"), format!("the user `{resource}`")),
+            (None, None) if command.everywhere => Searched::Own(vec![MemoryOwner::Person]),
             (None, None) => Searched::Own(vec![current_project()?, MemoryOwner::Person]),
         };
-        let resource = command.resource.clone().unwrap_or_else(|| DEFAULT_USER.to_owned());
+        let resource = match (&command.resource, &searched) {
+            (Some(resource), _) => resource.clone(),
+            (None, Searched::Own(owners)) => match owners.first() {
+                Some(MemoryOwner::Project(directory)) => directory.clone(),
+                _ => DEFAULT_USER.to_owned(),
+            },
+            (None, Searched::Named(..)) => DEFAULT_USER.to_owned(),
+        };
         Ok(Self { engine, memory, resource, searched, files: tokio::sync::Mutex::default() })
     }
 
@@ -211,7 +222,7 @@ impl Server {
             Added::New(id) => format!("remembered as {id}"),
             Added::Known(id) => format!("{id} says so already"),
         };
-        Ok(told.into())
+        Ok((told + &told_of_secrets(text)).into())
     }
 }
 

@@ -1,10 +1,8 @@
 //! `contexture replay`: plays recorded sessions through the folder and shows what would have been sent.
 
-pub mod decided;
 pub mod example;
 pub mod settings;
 pub mod summary;
-mod worth;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +16,9 @@ use serde_json::{Value, json};
 use crate::config::{ConfigFlags, OfReplay};
 use crate::failure::Failure;
 use crate::source::{self, RecordingSource};
+use contexture_gateway::models::Models;
+use contexture_gateway::simulate::played::Played;
+use contexture_gateway::{LEAST_BUDGET, Options};
 use contexture_measure::work::in_parallel;
 use contexture_terminal::progress::ProgressCounter;
 use contexture_terminal::screen::Screen;
@@ -29,7 +30,8 @@ use summary::{ReplaySummary, Summaries};
 
 /// Play recorded sessions and show what would have been sent to the model
 ///
-/// Without a file, a small built-in example is played.
+/// Without a file, a small built-in example is played. The summary is the account that the gateway makes, at the prices
+/// of the model that the recording names. `--counter`, `--provider` and `--fold` are for `--emit`.
 #[derive(Args)]
 pub struct ReplayCommand {
     /// Recordings, directories to search, or - for standard input
@@ -61,14 +63,10 @@ pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
         return replay.play_example(screen);
     }
     let config = replay.config()?;
-    let settings = settings_of(&config, config.budget(), config.counter());
     let sources = source::find(&replay.files)?;
     match replay.emit {
-        Emit::Summary => {
-            let summaries = sum_up(&sources, &settings)?;
-            replay.print(&summaries, &config, screen)
-        }
-        emit => emit_all(&sources, &settings, emit),
+        Emit::Summary => replay.print(&sum_up(&sources, &config)?, screen),
+        emit => emit_all(&sources, &settings_of(&config, config.budget(), config.counter()), emit),
     }
 }
 
@@ -80,9 +78,9 @@ impl ReplayCommand {
     fn play_example(&self, screen: Screen) -> Result<(), Failure> {
         let config = self.config()?;
         let budget = if config.is_set("budget") { config.budget() } else { example::BUDGET };
-        let settings = settings_of(&config, budget, config.counter());
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
+            let settings = settings_of(&config, budget, config.counter());
             let mut writer = BufWriter::new(io::stdout().lock());
             emit_one(transcript, &settings, self.emit, &mut JsonLines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
@@ -90,15 +88,13 @@ impl ReplayCommand {
         if !self.json {
             io::stdout().write_all(example::introduction(screen).as_bytes())?;
         }
-        let summary = ReplaySummary::new(example::NAME.to_owned(), &report, transcript, &settings);
-        self.print(
-            &Summaries { budget: settings.policy.budget, recordings: vec![summary], skipped: 0 },
-            &config,
-            screen,
-        )
+        let budget = budget.max(LEAST_BUDGET);
+        let played = Played::new(Some(budget)).with_options(options_of(&config)).with_prompt(0);
+        let summary = ReplaySummary::new(example::NAME.to_owned(), &report, &transcript, &played);
+        self.print(&Summaries { budget, recordings: vec![summary], skipped: 0 }, screen)
     }
 
-    fn print(&self, summaries: &Summaries, config: &Config, screen: Screen) -> Result<(), Failure> {
+    fn print(&self, summaries: &Summaries, screen: Screen) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         if !self.json {
             let next = match (self.files.is_empty(), summaries.recordings.len()) {
@@ -109,26 +105,37 @@ impl ReplayCommand {
             let text = summaries.render(screen) + &screen.next(next);
             return Ok(stdout.write_all(text.as_bytes())?);
         }
-        let chosen = json!({ "counter": config.counter(), "provider": config.provider() });
-        let json = summaries.to_json(chosen);
-        serde_json::to_writer_pretty(&mut stdout, &json)?;
+        serde_json::to_writer_pretty(&mut stdout, &summaries.to_json())?;
         Ok(stdout.write_all(b"\n")?)
     }
 }
 
-fn sum_up(sources: &[RecordingSource], settings: &PlaySettings) -> Result<Summaries, Failure> {
+/// What the gateway would be told by a configuration.
+fn options_of(config: &Config) -> Options {
+    Options {
+        models: Models::builtin().knowing(config.model()),
+        dialects: config.dialects(),
+        pins: config.pins(),
+        ..Options::default()
+    }
+}
+
+fn sum_up(sources: &[RecordingSource], config: &Config) -> Result<Summaries, Failure> {
+    // As with the gateway, which takes no smaller one.
+    let budget = config.budget().max(LEAST_BUDGET);
     let progress = ProgressCounter::new("replaying", sources.len());
     let played = in_parallel(sources, |source| {
         let read = source.transcript();
         let played = read.map(|(transcript, report)| {
-            let summary = ReplaySummary::new(source.to_string(), &report, transcript, settings);
-            (summary, report)
+            let played = Played::new(Some(budget)).with_options(options_of(config));
+            let played = played.with_model(report.model.clone()).with_agent(&report.format.to_string());
+            (ReplaySummary::new(source.to_string(), &report, &transcript, &played), report)
         });
         progress.advance();
         played
     });
     drop(progress);
-    let mut summaries = Summaries { budget: settings.policy.budget, recordings: Vec::new(), skipped: 0 };
+    let mut summaries = Summaries { budget, recordings: Vec::new(), skipped: 0 };
     for (source, played) in sources.iter().zip(played) {
         match played {
             Ok((summary, report)) => {

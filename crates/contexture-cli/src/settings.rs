@@ -33,7 +33,7 @@ mod kind;
 mod row;
 pub mod keys;
 mod origin;
-mod nearest;
+pub(crate) mod nearest;
 mod file;
 mod variables;
 mod resolved;

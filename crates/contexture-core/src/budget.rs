@@ -66,8 +66,10 @@ pub struct BudgetError {
 /// 1. Every layer gets its minimum. If there is not enough for all minimums, each gets the same fraction of its
 ///    own, and nothing else.
 /// 2. Of the rest, 60 % is the layers' pool and 40 % is reserved for history.
-/// 3. Layers with a maximum share the pool in proportion to their headroom, which is maximum − minimum, and take
-///    at most that. If there are auto layers they share only half of the pool.
+/// 3. Layers with a maximum are filled from the pool, the smallest first: all are raised to one level, except those
+///    whose maximum is below it or whose minimum is above it. So a layer that asks for little gets it, however much
+///    others may use. If there are auto layers, these take no more than half of the pool, or their part by number if that
+///    is more.
 /// 4. The auto layers split what remains of the pool evenly.
 /// 5. History gets everything else.
 ///
@@ -86,6 +88,11 @@ pub struct BudgetError {
 /// let layers = [Cap(3000), Auto];
 /// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
 /// assert_eq!((allotments.layers, allotments.history), (vec![3000, 3000], 4000));
+///
+/// // A large maximum does not take from a small one.
+/// let layers = [Cap(27_000), Cap(200), Auto];
+/// let allotments = allocate(&BudgetInput { total: 10_000, layers: &layers, ..Default::default() })?;
+/// assert_eq!((allotments.layers, allotments.history), (vec![3800, 200, 2000], 4000));
 ///
 /// // Minimums that do not fit.
 /// let layers = [Range { min: 600, max: 1000 }, Range { min: 600, max: 1000 }];
@@ -144,15 +151,33 @@ fn share_rest(layers: &[BudgetConfig], rest: u64) -> Vec<u64> {
     let pool = share(rest, 60, 100);
     let autos = layers.iter().filter(|layer| layer.max().is_none()).count() as u64;
     let headrooms = sum(layers.iter().filter_map(headroom));
-    let finite_pool = u128::from(if autos == 0 { pool } else { pool / 2 }).min(headrooms) as u64;
+    let finite = layers.len() as u64 - autos;
+    let limit = if autos == 0 { pool } else { share(pool, finite.max(autos), u128::from(finite.max(autos) + autos)) };
+    let finite_pool = u128::from(limit).min(headrooms) as u64;
     // Computed from the pool of the finite layers, not from the sum of their rounded shares: that sum can
     // grow by several tokens when the pool grows by one, and then the auto layers would get less.
     let auto_pool = pool - finite_pool;
-    let allot = |layer: &BudgetConfig| match headroom(layer) {
-        Some(headroom) => layer.min() + share(finite_pool, headroom, headrooms),
-        None => auto_pool / autos,
-    };
-    layers.iter().map(allot).collect()
+    let level = level(layers, finite_pool);
+    layers.iter().map(|layer| up_to(layer, level).unwrap_or_else(|| auto_pool / autos)).collect()
+}
+
+/// What a layer with a maximum gets when all are filled up to a level; `None` for auto.
+fn up_to(layer: &BudgetConfig, level: u64) -> Option<u64> {
+    layer.max().map(|max| level.clamp(layer.min(), max))
+}
+
+/// The highest level to which the layers with a maximum can be filled with `pool` tokens beyond their minimums.
+fn level(layers: &[BudgetConfig], pool: u64) -> u64 {
+    let costs = |level| sum(layers.iter().filter_map(|layer| Some(up_to(layer, level)? - layer.min())));
+    let (mut low, mut high) = (0, MAX_TOKENS);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match costs(middle) <= u128::from(pool) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    low
 }
 
 /// What a layer can use beyond its minimum; `None` for auto.
@@ -242,9 +267,11 @@ mod tests {
     }
 
     #[test]
-    fn finite_layers_share_a_scarce_pool_by_headroom() {
-        // 1000 − 100 leaves 900; the pool is 540, the headrooms are 300 and 600.
-        check(input(1000, &[Range { min: 100, max: 400 }, Cap(600)]), &[280, 360], 360);
+    fn finite_layers_are_filled_to_one_level() {
+        // 1000 − 100 leaves 900; the pool of 540 and the minimum raise both to 320.
+        check(input(1000, &[Range { min: 100, max: 400 }, Cap(600)]), &[320, 320], 360);
+        check(input(1000, &[Range { min: 400, max: 500 }, Cap(600), Cap(50)]), &[400, 310, 50], 240);
+        check(input(12_000, &[Cap(200), Cap(27_000), Auto]), &[200, 4600, 2400], 4800);
     }
 
     #[test]
@@ -345,14 +372,25 @@ mod tests {
         }
 
         #[test]
-        fn autos_get_the_same_and_at_least_half_the_pool((parts, layers) in any_parts()) {
+        fn a_layer_that_asks_for_no_more_than_an_even_part_gets_it((parts, layers) in any_parts()) {
+            let allotments = allotted(parts, &layers);
+            let minimums = layers.iter().map(|layer| layer.min()).sum::<u64>();
+            let even = allotments.available.saturating_sub(minimums) / 10 * 6 / (layers.len() as u64).max(1);
+            for (layer, allotment) in layers.iter().zip(allotments.layers) {
+                prop_assert!(layer.max().is_none_or(|max| max > even || allotment == max));
+            }
+        }
+
+        #[test]
+        fn autos_get_the_same_and_half_the_pool_or_an_even_part((parts, layers) in any_parts()) {
             let allotments = allotted(parts, &layers);
             let minimums = layers.iter().map(|layer| layer.min()).sum::<u64>();
             let pool = allotments.available.saturating_sub(minimums) / 10 * 6;
             let autos: Vec<_> = layers.iter().zip(&allotments.layers).filter(|(layer, _)| **layer == Auto).collect();
             for (_, allotment) in &autos {
                 prop_assert_eq!(*allotment, autos[0].1);
-                prop_assert!((**allotment + 1) * autos.len() as u64 >= pool / 2);
+                let parts = (2 * autos.len()).max(layers.len()) as u64;
+                prop_assert!(**allotment + 1 >= pool / parts);
             }
         }
 

@@ -1,7 +1,7 @@
 //! The engine runs turns with a model, tools and a store.
 //!
 //! [`Engine::builder`] takes a memory, a clock and a source of names; [`Engine::execution`] opens a thread;
-//! [`Execution::turn`] runs one turn. [`turn`](crate::turn), [`window`](crate::window) and [`budget`](crate::budget)
+//! [`Execution::turn`] runs one turn. `turn`, [`window`](crate::window) and [`budget`](crate::budget)
 //! decide; the engine executes.
 
 mod frame;
@@ -37,6 +37,7 @@ mod abort;
 mod access;
 mod execution;
 mod child;
+mod tool_context;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ use eventual::EventualCache;
 pub use execution::Execution;
 use execution::ExecutionBeginning;
 use lease::hold_to_delete;
-use removal::remove_thread;
+use removal::{remove_children, remove_thread};
 use roster::Roster;
 use toolbox::Toolbox;
 
@@ -113,19 +114,23 @@ impl<Ls> Engine<Ls> {
 
     /// Removes a thread from the store: its log, its decisions, and the states of this engine's layers in its scope.
     ///
-    /// Returns `false` if there was no such thread. States of users, projects and the global scope are kept, and so are
-    /// threads of children that were not joined. Holds the lease of the thread meanwhile, as a turn does. End the
+    /// Returns `false` if there was no such thread. The threads of children that were not joined are removed with it;
+    /// states of users, projects and the global scope are kept. Holds the lease of the thread meanwhile, as a turn does. End the
     /// thread's executions first: one that is still open writes the thread again with its next turn.
     ///
     /// # Errors
     /// [`Error::Held`] if a turn runs on the thread, here or in another process; with
     /// [`when_held`](EngineBuilder::when_held) it waits for the end of the turn first. [`Error::Remove`] if the store
-    /// failed. In both cases the thread is unchanged.
+    /// failed. In both cases the thread itself is unchanged.
     pub async fn delete_thread(&self, thread: impl Into<ThreadId>) -> Result<bool, Error> {
         let thread = thread.into();
         self.core.endings.wait(&thread).await;
         let lease = hold_to_delete(&self.core, &thread).await?;
-        let removed = remove_thread(&*self.core.store, &self.core.roster, &thread, Some(lease.fence())).await;
+        let store = &*self.core.store;
+        let removed = match remove_children(store, &thread).await {
+            Ok(()) => remove_thread(store, &self.core.roster.ids(), &thread, Some(lease.fence())).await,
+            Err(error) => Err(error),
+        };
         let removed = removed.map_err(|source| Error::Remove { thread, source })?;
         if removed {
             // The thread is gone all the same; what is left of it goes with the next one that is deleted.
@@ -334,7 +339,7 @@ impl<Ls> EngineBuilder<Ls> {
             settings: self.settings,
             observer: self.observer,
             eventual: Arc::new(EventualCache::default()),
-            endings: Endings::default(),
+            endings: Arc::new(Endings::default()),
         };
         Ok(Engine { core: Arc::new(core), shape: PhantomData })
     }

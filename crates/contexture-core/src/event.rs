@@ -25,6 +25,8 @@ pub enum SpanStatus {
     Timeout,
     /// It was not run, because its layer is disabled or uninitialised.
     Skipped,
+    /// A recall that was not waited for: the last result of an eventual layer was used.
+    Cached,
 }
 
 /// The budget of one recall.
@@ -46,6 +48,8 @@ pub struct MemoryTraceSpan {
     pub execution_id: ExecutionId,
     /// The layer.
     pub layer_id: LayerId,
+    /// Its name, if it has one besides the id.
+    pub layer_name: Option<String>,
     /// The hook.
     pub hook: Hook,
     /// How long it took.
@@ -56,6 +60,8 @@ pub struct MemoryTraceSpan {
     pub budget: Option<SpanBudget>,
     /// How many items it returned.
     pub item_count: Option<usize>,
+    /// For a recall from the cache: how old the result is; `None` if there was none yet.
+    pub age: Option<Duration>,
     /// What went wrong.
     pub error: Option<String>,
     /// What the hook added with `ctx.trace`.

@@ -27,6 +27,8 @@ pub enum FileErrorCode {
     NotText,
     /// The system does not allow it.
     PermissionDenied,
+    /// The engine was given no files.
+    NoFiles,
     /// The file does not exist.
     NotFound,
     /// It is not in the state in which it was read.
@@ -47,6 +49,7 @@ impl FileErrorCode {
             FileErrorCode::NotAFile => "NOT_A_FILE",
             FileErrorCode::NotText => "NOT_TEXT",
             FileErrorCode::PermissionDenied => "PERMISSION_DENIED",
+            FileErrorCode::NoFiles => "NO_FILES",
             FileErrorCode::NotFound => "NOT_FOUND",
             FileErrorCode::Changed => "CHANGED",
             FileErrorCode::ReadFailed => "READ_FAILED",
@@ -139,6 +142,29 @@ pub enum EntryKind {
     Other,
 }
 
+/// What is where a base directory was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Base {
+    /// The directory.
+    Here {
+        /// Its absolute names.
+        names: Vec<String>,
+        /// The device that it is on.
+        device: Option<u64>,
+    },
+    /// Nothing: it was deleted or moved.
+    Gone,
+    /// Another directory.
+    Replaced,
+    /// Something that may not be looked at.
+    Forbidden,
+    /// Something that cannot be looked at.
+    Failed,
+    /// There are no files at all.
+    NoFiles,
+}
+
 /// Limits for an [`FsAdapter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
@@ -167,6 +193,12 @@ pub trait FsAdapter: Send + Sync {
     /// Default: none; then no absolute path is recognised.
     fn base_names(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What is where the base directory was when it was opened. A file that is not found there may still exist if that is
+    /// another directory now. Default: the directory itself, on no known device.
+    fn base(&self) -> BoxFuture<'_, Base> {
+        Box::pin(async move { Base::Here { names: self.base_names(), device: None } })
     }
 
     /// What is in a directory, by name; `.` is the base. Names that are not text are left out, and of more than
@@ -206,8 +238,8 @@ pub struct NoFiles;
 impl NoFiles {
     fn refuse<T>(path: &str) -> BoxFuture<'_, Result<T, FileError>> {
         Box::pin(async move {
-            let message = "this engine was built without file access".to_owned();
-            Err(FileError { code: FileErrorCode::PermissionDenied, path: path.to_owned(), message })
+            let message = "the engine was built without files: the program calls `.fs(…)` on its builder";
+            Err(FileError::new(FileErrorCode::NoFiles, path, message))
         })
     }
 }
@@ -219,6 +251,10 @@ impl FsAdapter for NoFiles {
 
     fn read<'a>(&'a self, path: &'a str, _: ReadLimits) -> BoxFuture<'a, Result<FileText, FileError>> {
         NoFiles::refuse(path)
+    }
+
+    fn base(&self) -> BoxFuture<'_, Base> {
+        Box::pin(async { Base::NoFiles })
     }
 }
 
@@ -255,7 +291,7 @@ pub struct NoShell;
 
 impl ShellAdapter for NoShell {
     fn run<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<ShellOutput, ShellError>> {
-        let message = "this engine was built without a shell".to_owned();
+        let message = "the engine was built without a shell: the program calls `.shell(…)` on its builder".to_owned();
         Box::pin(async move { Err(ShellError { command: command.to_owned(), message }) })
     }
 }

@@ -183,6 +183,9 @@ pub struct Reasoning {
     pub id: Option<Box<str>>,
     /// The readable part.
     pub text: String,
+    /// Whether the readable part is what the model says to people, and no thought.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_told: bool,
     /// Data that the provider expects back unchanged, such as a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Value>,
@@ -252,12 +255,34 @@ impl FunctionCallOutput {
         let (call_id, output) = (call_id.into(), output.into());
         Self { id: None, call_id, output, outcome, meta: Meta::default(), extra: Extra::default() }
     }
+
+    /// Notes how many bytes each of the texts has of which it was joined by line feeds.
+    pub fn joined_of(&mut self, bytes: Vec<usize>) {
+        self.extra.insert(TEXT_BYTES, bytes);
+    }
+
+    /// The texts of which it was joined; one, if that is not known.
+    pub fn texts(&self) -> Vec<&str> {
+        let bytes = self.extra.get(TEXT_BYTES).and_then(Value::as_array).into_iter().flatten();
+        let (mut texts, mut rest) = (Vec::new(), &*self.output);
+        for bytes in bytes.filter_map(Value::as_u64) {
+            // One that was shortened has no such places any more.
+            let Some((text, after)) = rest.split_at_checked(bytes as usize) else { return vec![&self.output] };
+            texts.push(text);
+            rest = after.strip_prefix('\n').unwrap_or(after);
+        }
+        if texts.is_empty() { vec![&self.output] } else { texts }
+    }
 }
+
+/// The field of an output with the bytes of the texts of which it was joined.
+const TEXT_BYTES: &str = "text_bytes";
 
 impl Reasoning {
     /// Reasoning, with the data that the provider expects back.
     pub fn new(text: impl Into<String>, opaque: Option<Value>) -> Self {
-        Self { id: None, text: text.into(), opaque, meta: Meta::default(), extra: Extra::default() }
+        let (meta, extra) = (Meta::default(), Extra::default());
+        Self { id: None, text: text.into(), is_told: false, opaque, meta, extra }
     }
 }
 
@@ -383,6 +408,14 @@ impl Item {
     pub fn as_call(&self) -> Option<&FunctionCall> {
         match self {
             Item::FunctionCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The reasoning, if it is some.
+    pub fn as_reasoning(&self) -> Option<&Reasoning> {
+        match self {
+            Item::Reasoning(reasoning) => Some(reasoning),
             _ => None,
         }
     }

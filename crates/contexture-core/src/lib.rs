@@ -11,7 +11,7 @@
 //! - basic types: [`id`], [`item`], [`tokens`], [`slot`], [`log`], [`history`];
 //! - the contract: [`layer`](mod@layer), [`store`], [`model`], [`tool`], [`host`], [`search`], [`clock`], [`event`],
 //!   [`error`];
-//! - pure functions: [`budget`], [`window`], [`turn`];
+//! - pure functions: [`budget`], [`window`];
 //! - the engine: [`engine`].
 
 pub mod id;
@@ -38,7 +38,7 @@ pub mod error;
 pub mod state;
 pub mod budget;
 pub mod window;
-pub mod turn;
+mod turn;
 pub mod engine;
 #[cfg(feature = "testing")]
 pub mod testing;

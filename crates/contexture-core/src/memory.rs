@@ -56,7 +56,8 @@ impl ErasedLayer {
 /// A tuple of layers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of memory layers",
-    note = "write `memory((First::new(), Second::new()))`; a single layer needs a comma: `memory((Only::new(),))`"
+    note = "write `memory((First::new(), Second::new()))`; a single layer needs a comma: `memory((Only::new(),))`",
+    note = "a tuple has at most 16 layers; add more with `memory((…)).with_layer(More::new())`"
 )]
 pub trait Layers {
     /// Erases their types, in order.
@@ -65,7 +66,7 @@ pub trait Layers {
 
 /// A tuple that contains the layer `L`.
 ///
-/// The compiler infers `Index`. If a tuple has two layers of one type, name it: `memory.read::<Notes, _, At<1>>(data)`
+/// The compiler infers the index. If a tuple has two layers of one type, name it: `memory.read::<Notes, _, At<1>>(data)`
 /// reads the second layer of the tuple.
 #[diagnostic::on_unimplemented(
     message = "the layer `{L}` is not in this memory",
@@ -73,13 +74,21 @@ pub trait Layers {
     note = "add it where the memory is built: `memory((…, {L}::new()))`"
 )]
 pub trait Has<L, Index> {
-    /// Its index among the layers, in order of registration.
+    /// Its index among the layers, in order of registration; `None`: the first layer of the type.
     #[doc(hidden)]
-    const PLACE: usize;
+    const PLACE: Option<usize>;
 }
 
 /// The index of a layer in its tuple.
 pub struct At<const N: usize>;
+
+/// The layers of an execution whose tuple is not known, as in a tool: each is looked up by its type when it is asked for.
+pub struct AnyLayers;
+
+#[diagnostic::do_not_recommend]
+impl<L> Has<L, At<0>> for AnyLayers {
+    const PLACE: Option<usize> = None;
+}
 
 /// An index that no layer has.
 ///
@@ -90,7 +99,7 @@ pub enum Nothing {}
 
 #[diagnostic::do_not_recommend]
 impl<A> Has<Nothing, Nothing> for (A,) {
-    const PLACE: usize = usize::MAX;
+    const PLACE: Option<usize> = Some(usize::MAX);
 }
 
 impl Layers for () {
@@ -119,7 +128,7 @@ macro_rules! layer_tuples {
     (@place $target:ident . $index:tt ($($name:ident),+)) => {
         #[diagnostic::do_not_recommend]
         impl<$($name),+> Has<$target, At<$index>> for ($($name,)+) {
-            const PLACE: usize = $index;
+            const PLACE: Option<usize> = Some($index);
         }
     };
 }

@@ -41,8 +41,8 @@ pub struct LayerStateStore {
 #[derive(Default)]
 struct ExecutionStates {
     cells: IdMap<LayerId, Cell>,
-    /// A turn is running, and its commits write the states.
-    in_turn: bool,
+    /// How many have asked that states are written only by commits: a running turn, and children that return.
+    holds: u32,
     /// The log has items that are not durable: states that were written now would be ahead of it.
     log_pending: bool,
     /// The execution has ended.
@@ -56,7 +56,7 @@ struct ExecutionStates {
 impl ExecutionStates {
     /// Whether states wait for the next commit of items.
     fn is_held(&self) -> bool {
-        self.in_turn || self.log_pending
+        self.holds > 0 || self.log_pending
     }
 
     /// Whether a background write must be scheduled now; if so, marks it as scheduled.
@@ -253,7 +253,7 @@ impl LayerStateStore {
 
     /// Until the returned value is dropped, states are written only by the turn's own commits.
     pub(crate) fn hold(self: &Arc<Self>, execution: &ExecutionId) -> StatesGuard {
-        self.executions().entry(execution.clone()).or_default().in_turn = true;
+        self.executions().entry(execution.clone()).or_default().holds += 1;
         StatesGuard { states: self.clone(), execution: execution.clone() }
     }
 
@@ -262,7 +262,7 @@ impl LayerStateStore {
         let schedule = {
             let mut executions = self.executions();
             let Some(entry) = executions.get_mut(execution) else { return };
-            entry.in_turn = false;
+            entry.holds = entry.holds.saturating_sub(1);
             entry.wants_writing()
         };
         if schedule {

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use stored::StoredTurn;
 
+use crate::id::LayerId;
 use crate::item::FunctionCall;
+use crate::model::LlmResponse;
 
 /// How often a response may be retried with guidance before it is accepted.
 pub const MAX_GUIDED_RETRIES: u32 = 3;
@@ -30,6 +32,16 @@ pub struct Turn {
     retries: u32,
     /// The guidance that layers gave on them.
     guidance: Vec<String>,
+    /// The last response, until `store` ran for every layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owed: Option<OwedStore>,
+}
+
+/// A response that some layers have not stored yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OwedStore {
+    response: Arc<LlmResponse>,
+    layers: Vec<LayerId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +65,8 @@ enum TurnPhase {
 pub enum Next {
     /// Assemble a window and call the model; then [`Turn::responded`] or [`Turn::guided`].
     CallModel,
+    /// Call `store` of these layers with this logged response, [`Turn::stored`] for each as soon as it ran, then commit.
+    Store(Arc<LlmResponse>, Vec<LayerId>),
     /// Call `before_tool_call` of the layers. If they allow the call: [`Turn::start_tool`], commit, run it, log its output.
     /// If not, log their reason or guidance as its output. Then [`Turn::answered`].
     RunTool(FunctionCall),
@@ -67,11 +81,14 @@ pub enum Next {
 impl Turn {
     /// A new turn whose user message is logged.
     pub fn new(max_steps: u32) -> Self {
-        Self { phase: TurnPhase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new() }
+        Self { phase: TurnPhase::Model, steps: 0, max_steps, retries: 0, guidance: Vec::new(), owed: None }
     }
 
     /// Returns the next action.
     pub fn next(&self) -> Next {
+        if let Some(owed) = &self.owed {
+            return Next::Store(owed.response.clone(), owed.layers.clone());
+        }
         match &self.phase {
             TurnPhase::Model if self.steps >= self.max_steps => Next::GiveUp,
             TurnPhase::Model => Next::CallModel,
@@ -93,6 +110,19 @@ impl Turn {
             true => TurnPhase::Done,
             false => TurnPhase::Tools { calls: calls.into(), next: 0, started: false },
         };
+    }
+
+    /// `store` of these layers is owed for the response that was just logged. It stays so if the turn is interrupted.
+    pub fn owe(&mut self, response: Arc<LlmResponse>, layers: Vec<LayerId>) {
+        self.owed = (!layers.is_empty()).then_some(OwedStore { response, layers });
+    }
+
+    /// `store` of a layer ran, or failed.
+    pub fn stored(&mut self, layer: &LayerId) {
+        if let Some(owed) = &mut self.owed {
+            owed.layers.retain(|other| other != layer);
+        }
+        self.owed.take_if(|owed| owed.layers.is_empty());
     }
 
     /// Requests a retry with this guidance. Returns `false` if there were too many retries; then accept the response.
@@ -123,6 +153,7 @@ impl Turn {
 
     /// Ends the turn. Returns the calls that have no output yet; the caller must log one for each.
     pub fn finish(&mut self) -> Vec<FunctionCall> {
+        self.owed = None;
         match std::mem::replace(&mut self.phase, TurnPhase::Done) {
             TurnPhase::Tools { calls, next, .. } => calls.get(next..).unwrap_or_default().to_vec(),
             TurnPhase::Model | TurnPhase::Done => Vec::new(),
@@ -142,7 +173,7 @@ impl Turn {
 
     /// Whether nothing is left to do.
     pub fn is_done(&self) -> bool {
-        self.phase == TurnPhase::Done
+        self.phase == TurnPhase::Done && self.owed.is_none()
     }
 }
 

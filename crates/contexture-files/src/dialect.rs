@@ -9,16 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::argument_names::names;
-use super::commands::everything;
 use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
 use super::mentions::observe_mentions;
-use super::observation::{Kind, Observation, Seen};
+use super::observation::{Kind, Observation, Seen, Who};
 use super::path::{Directory, ExistingDirectories};
 use super::{powershell, run};
 
 mod arguments;
-pub mod guess;
+mod guess;
 mod reads;
 mod scripts;
 
@@ -205,8 +204,10 @@ impl Dialects {
         }
         let completion = completed(does, &call.name, output);
         let is_rehearsal = value_of(&value, None, names().rehearsal()).and_then(Value::as_bool) == Some(true);
+        let said = arguments.said_of_file(does, output);
         let observations = match completion {
             _ if does.spares_files() => observe_mentions(result, None),
+            _ if said.is_some() => settled(said.into_iter().collect(), Completion::Done, before, &call.name),
             Completion::Undone => Vec::new(),
             _ if is_rehearsal => Vec::new(),
             completion => settled(arguments.observe(does, result), completion, before, &call.name),
@@ -233,7 +234,7 @@ impl Dialects {
         let Some(line) = command else {
             let observations = match completion {
                 Completion::Undone => Vec::new(),
-                _ => vec![everything(format!("`{}`", arguments.tool))],
+                _ => vec![Observation::could_write_any(format!("`{}`", arguments.tool))],
             };
             return (examined_call(Does::Run, Vec::new(), None, observations, failed), before.clone());
         };
@@ -265,8 +266,8 @@ impl Dialects {
         (examined_call(Does::Run, Vec::new(), Some(line), ran.observations, failed), after)
     }
 
-    /// What a call does that makes others. The output of one is its own; that of several is not told apart, nor what a
-    /// script prints of theirs, so only what they may have changed is taken from them.
+    /// What a call does that makes others. The output of one is its own; that of several is not told apart, so only what
+    /// they may have changed is taken from them, unless a script prints just what its calls return.
     fn observe_wrapped(
         &self,
         call: &FunctionCall,
@@ -291,16 +292,23 @@ impl Dialects {
         match inner {
             _ if completion == Completion::Undone && output.outcome != Outcome::Unknown => {}
             Some(calls) => {
-                // Each may have failed by itself.
-                let unstated = FunctionCallOutput::new(&output.call_id, "", Outcome::Unknown);
-                for call in calls.iter().filter(|call| self.does(call) != Does::Wrap) {
-                    let seen = self.observe_in(call, &unstated, standing).0;
-                    let is_change =
-                        |told: &Observation| told.is_change() || matches!(told, Observation::Presumed { .. });
-                    observations.extend(seen.observations.into_iter().filter(is_change));
+                // Each may have failed by itself, but only of one it is known what was said.
+                let prints = scripts::source(arguments).and_then(scripts::Prints::of);
+                let printed = prints.as_ref().and_then(|prints| prints.outputs(output, calls.len()));
+                let unstated = if calls.len() == 1 { &*output.output } else { "done" };
+                for (at, call) in calls.iter().enumerate().filter(|(_, call)| self.does(call) != Does::Wrap) {
+                    let text = printed.as_ref().and_then(|printed| printed[at].as_deref());
+                    let returned = FunctionCallOutput::new(&output.call_id, text.unwrap_or(unstated), Outcome::Unknown);
+                    let seen = self.observe_in(call, &returned, standing).0;
+                    let told = seen.observations.into_iter();
+                    observations.extend(told.filter(|told| text.is_some() || told.is_change()));
+                }
+                // Which of them was first is not known.
+                if prints.is_some_and(|prints| prints.are_at_once) && observations.iter().any(Observation::is_change) {
+                    observations.retain(Observation::is_change);
                 }
             }
-            None => observations.push(everything(format!("`{}`", call.name))),
+            None => observations.push(Observation::could_write_any(format!("`{}`", call.name))),
         }
         let does = if command.is_some() { Does::Run } else { Does::Wrap };
         let seen = Seen { is_mixed: true, ..examined_call(does, Vec::new(), command, observations, false) };
@@ -431,25 +439,27 @@ fn settled(
         let Some(placed) = observation.placed(&|path| directory.place_for_tool(path)) else {
             // A path that cannot be resolved may name any file of that name.
             if is_change {
-                settled.push(everything(format!("`{tool}`")));
+                settled.push(Observation::could_write_any(format!("`{tool}`")));
             }
             continue;
         };
-        let now: Vec<String> = placed.paths().into_iter().map(str::to_owned).collect();
+        let by = || format!("`{tool}`");
         match completion {
             Completion::Done => settled.push(placed),
-            Completion::Failed if !is_change => {}
-            Completion::Failed | Completion::Open => {
-                let is_kept = completion == Completion::Open;
-                settled.extend(Some(placed).filter(|_| is_kept));
-                let doubt = |under: String| Observation::Swept {
-                    under: Some(under),
-                    extensions: Vec::new(),
-                    by: format!("`{tool}`, of which nobody said that it was done"),
-                };
-                settled.extend(now.into_iter().filter(|_| is_change).map(doubt));
-            }
             Completion::Undone => {}
+            Completion::Open => {
+                let could_write = is_change.then(|| placed.clone().unproven(&by()));
+                settled.push(placed);
+                settled.extend(could_write.into_iter().flatten());
+            }
+            Completion::Failed | Completion::Different if !is_change => {}
+            Completion::Failed => settled.extend(placed.unproven(&by())),
+            Completion::Different => {
+                let changed = |path: &str| Observation::Changed { path: path.to_owned(), by: by(), who: Who::Agent };
+                let changes: Vec<Observation> = placed.paths().into_iter().map(changed).collect();
+                settled.push(placed);
+                settled.extend(changes);
+            }
         }
     }
     settled

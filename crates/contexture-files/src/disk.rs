@@ -1,17 +1,13 @@
 //! Looks at files on the disk, to compare what is known of them.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+mod gate;
 
-use contexture_core::host::{FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits, relative_path};
+use contexture_core::host::relative_path;
+use serde::{Deserialize, Serialize};
 
 use super::path::{is_absolute, mounted, normalize, on_drive};
 
-/// How files are read. Links are not followed, since a link may lead to another file than the one that the agent read.
-const LIMITS: ReadLimits = ReadLimits { max_bytes: 4 * 1024 * 1024, follow_symlinks: false };
-
-/// After this long, the remaining files are skipped, so that a request does not wait for a slow disk.
-const MOST_TIME: Duration = Duration::from_secs(1);
+pub use gate::{Gate, RelativePaths};
 
 /// A file that is about to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,91 +27,90 @@ pub enum OnDisk {
     Unchanged,
     /// No file.
     Gone,
-    /// Something that cannot be read as the file was: a link, too many bytes, no text.
-    Unreadable,
     /// A file with this text.
     Text(String),
+    /// Nothing is known of it.
+    NotCompared(NotCompared),
 }
 
-/// The files of one conversation as they were last seen on the disk. A file that did not change since is not read; only
-/// its stamp is checked.
-///
-/// ```
-/// # use contexture_core::testing::MemoryFs;
-/// # use contexture_files::disk::{Gate, OnDisk, Wanted};
-/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let files = MemoryFs::new();
-/// files.set("a.rs", "fn a() {}\n");
-/// let wanted = Wanted { file: 0, path: "a.rs".into(), is_as_compared: false };
-/// let found = Gate::default().look(&files, &[wanted]).await;
-/// assert_eq!(found, [(0, OnDisk::Text("fn a() {}\n".into()))]);
-/// # });
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Gate {
-    /// By the file's place in the model.
-    stamps: HashMap<usize, FileStamp>,
+/// Why a file was not compared with the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotCompared {
+    /// The agent's directory was deleted or moved.
+    BaseGone,
+    /// Another directory is where the agent's was.
+    BaseReplaced,
+    /// The file was on a file system that is not there any more.
+    Unmounted,
+    /// The system does not allow it.
+    Forbidden,
+    /// It is a symbolic link, or beneath one.
+    Link,
+    /// It took too long.
+    Late,
+    /// Its name has a colon, as that of a file of another version has.
+    Colon,
+    /// It is not in the agent's directory.
+    Outside,
+    /// Its path is relative, and the directory that it begins in is not known.
+    UnknownDirectory,
+    /// It is too large, or no text.
+    NoText,
+    /// The system cannot read it.
+    Failed,
 }
 
-impl Gate {
-    /// Looks at files beneath the adapter's base. Files outside of it, and files whose reading failed for another reason
-    /// than what they are, are left out of the result, since nothing is known of them.
-    pub async fn look(&mut self, fs: &dyn FsAdapter, wanted: &[Wanted]) -> Vec<(usize, OnDisk)> {
-        let started = Instant::now();
-        let needs_base = wanted.iter().any(|wanted| is_absolute(&wanted.path));
-        let bases = if needs_base { fs.base_names() } else { Vec::new() };
-        let asked = wanted.iter().filter_map(|wanted| Some((beneath(&wanted.path, &bases)?, wanted)));
-        let mut asked: Vec<(String, &Wanted)> = asked.collect();
-        // Sorted so that files of one directory are adjacent, which an adapter can make use of.
-        asked.sort_by(|one, other| one.0.cmp(&other.0));
-        let paths: Vec<&str> = asked.iter().map(|(path, _)| path.as_str()).collect();
-        let stamps = fs.stat_many(&paths, LIMITS).await;
-        let mut found = Vec::with_capacity(asked.len());
-        for ((path, wanted), stamp) in asked.iter().zip(stamps) {
-            let on_disk = match stamp {
-                Ok(stamp) if self.has_passed(wanted, &stamp) => Ok(OnDisk::Unchanged),
-                Ok(_) if started.elapsed() > MOST_TIME => continue,
-                Ok(_) => self.read(fs, wanted.file, path).await,
-                Err(error) => Err(error),
-            };
-            found.extend(on_disk.or_else(verdict).ok().map(|on_disk| (wanted.file, on_disk)));
+impl NotCompared {
+    /// All reasons. Their order is part of what is stored.
+    pub const ALL: [Self; 11] = [
+        Self::BaseGone,
+        Self::BaseReplaced,
+        Self::Unmounted,
+        Self::Forbidden,
+        Self::Link,
+        Self::Late,
+        Self::Colon,
+        Self::Outside,
+        Self::UnknownDirectory,
+        Self::NoText,
+        Self::Failed,
+    ];
+
+    /// The reason in a few words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BaseGone => "the directory is gone",
+            Self::BaseReplaced => "the directory is another one now",
+            Self::Unmounted => "its file system is not mounted",
+            Self::Forbidden => "it may not be read",
+            Self::Link => "it is a link",
+            Self::Late => "the disk is slow",
+            Self::Colon => "its name has a colon",
+            Self::Outside => "it is outside of the directory",
+            Self::UnknownDirectory => "the directory of its path is not known",
+            Self::NoText => "it is too large or no text",
+            Self::Failed => "it cannot be read",
         }
-        found
-    }
-
-    /// Whether a file is certainly as it was when it was last compared.
-    fn has_passed(&self, wanted: &Wanted, stamp: &FileStamp) -> bool {
-        let before = self.stamps.get(&wanted.file).filter(|before| before.settled && before.matches(stamp));
-        wanted.is_as_compared && before.is_some()
-    }
-
-    async fn read(&mut self, fs: &dyn FsAdapter, file: usize, path: &str) -> Result<OnDisk, FileError> {
-        self.stamps.remove(&file);
-        let text = fs.read(path, LIMITS).await?;
-        self.stamps.insert(file, text.stamp);
-        Ok(OnDisk::Text(text.text))
     }
 }
 
-/// What an error means: the file does not exist, is another kind of thing now, or nothing is known.
-fn verdict(error: FileError) -> Result<OnDisk, FileError> {
-    match error.code {
-        FileErrorCode::NotFound | FileErrorCode::NotAFile => Ok(OnDisk::Gone),
-        FileErrorCode::SymlinkRejected | FileErrorCode::FileTooLarge | FileErrorCode::NotText => Ok(OnDisk::Unreadable),
-        _ => Err(error),
-    }
-}
-
-/// Returns the path of a file relative to the base directory, if it is beneath it. Relative paths are assumed to be.
-fn beneath(path: &str, bases: &[String]) -> Option<String> {
-    let relative = if is_absolute(path) {
-        bases.iter().find_map(|base| within(path, base).or_else(|| within_drive(path, base)))?
-    } else {
-        path.to_owned()
+/// Returns the path of a file relative to the base directory, if it is beneath it.
+fn beneath(path: &str, bases: &[String], relative: RelativePaths) -> Result<String, NotCompared> {
+    let path = match (is_absolute(path), relative) {
+        (true, _) => {
+            let found = bases.iter().find_map(|base| within(path, base).or_else(|| within_drive(path, base)));
+            found.ok_or(NotCompared::Outside)?
+        }
+        // `HEAD~1:src/a.rs` is a file of another version, which is not on the disk.
+        (false, _) if path.contains(':') => return Err(NotCompared::Colon),
+        (false, RelativePaths::Unknown) => return Err(NotCompared::UnknownDirectory),
+        (false, RelativePaths::OfBase) => path.to_owned(),
     };
-    // `HEAD~1:src/a.rs` is a file of another version, which is not on the disk.
-    let is_of_disk = !relative.contains(':');
-    is_of_disk.then(|| relative_path(&relative).ok().map(|path| path.into_owned())).flatten()
+    match path.contains(':') {
+        true => Err(NotCompared::Colon),
+        false => relative_path(&path).map(|path| path.into_owned()).map_err(|_| NotCompared::Outside),
+    }
 }
 
 /// Returns the rest of an absolute path after a directory.
@@ -149,7 +144,8 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, base: &str, expected: Option<&str>) {
-        assert_eq!(beneath(path, &[base.to_owned()]).as_deref(), expected, "{path} beneath {base}");
+        let found = beneath(path, &[base.to_owned()], RelativePaths::OfBase);
+        assert_eq!(found.ok().as_deref(), expected, "{path} beneath {base}");
     }
 
     #[test]
@@ -163,6 +159,23 @@ mod tests {
             check(outside, "/srv/app", None);
         }
         check("HEAD~1:src/a.rs", "/srv/app", None);
+    }
+
+    #[test]
+    fn what_is_not_beneath_the_base_says_why() {
+        let why = |path: &str, relative| beneath(path, &["/srv/app".to_owned()], relative).unwrap_err();
+        for relative in [RelativePaths::OfBase, RelativePaths::Unknown] {
+            assert_eq!(why("/etc/passwd", relative), NotCompared::Outside);
+            assert_eq!(why("/srv/app/a:b.rs", relative), NotCompared::Colon);
+            assert_eq!(why("HEAD~1:src/a.rs", relative), NotCompared::Colon);
+        }
+        assert_eq!(why("../a.rs", RelativePaths::OfBase), NotCompared::Outside);
+        assert_eq!(why("src/a.rs", RelativePaths::Unknown), NotCompared::UnknownDirectory);
+    }
+
+    #[test]
+    fn reasons_are_stored_by_their_place() {
+        assert!(NotCompared::ALL.is_sorted());
     }
 
     #[test]

@@ -7,11 +7,9 @@
 pub mod observation;
 pub mod observer;
 pub mod argument_names;
-pub mod change_words;
 mod notes;
 mod running;
 mod batch;
-mod delegated;
 pub mod dialect;
 mod completion;
 mod framing;

@@ -2,24 +2,23 @@
 //!
 //! A pure fold over observations: the same observations in the same order give the same model. Reads add lines, edits
 //! and patches change known lines, writes replace them. Lines are never joined because their text is alike, only by
-//! numbers that are certain. If a change may have been made in more than one place, all of these places are in doubt.
-//! Forgetting a line is always allowed.
+//! numbers that are certain. Lines from before a change that could not be followed are marked as changed; what only could
+//! be written stays as it was seen, with its date. Forgetting a line is always allowed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::disk::NotCompared;
 use super::numbering::Passage;
 use super::observation::Observation;
-use super::path::{extension_of, is_beneath, normalize};
+use super::path::normalize;
 
 mod align;
 mod change;
 mod compare;
 mod edit;
-mod format;
-mod grade;
+mod fact;
 mod index;
-mod links;
 mod names;
 mod rest;
 mod rewrite;
@@ -28,11 +27,11 @@ mod splice;
 mod state;
 mod verify;
 
+pub use super::observation::Who;
 pub use compare::{Compared, Found, Piece, Region, There};
-use grade::Presumptions;
-pub use grade::{Cause, Claim, Grade};
+use fact::Known;
+pub use fact::{Cause, Claim, Fact};
 use index::PathIndex;
-use links::Links;
 use names::NamedFiles;
 pub use names::named_places;
 use shelf::KnownFiles;
@@ -57,16 +56,21 @@ pub struct Line {
     pub span: u32,
     /// Whether it was computed from what was known and what a command did, so that no message shows it.
     pub is_computed: bool,
-    /// How well it was known when it was last observed; see [`FileModel::claim`] for how well it is known now.
-    grade: Grade,
+    /// What was known of it when it was last observed; see [`FileModel::claim`] for what is known now.
+    known: Known,
     /// The number of observations at the time when it was last certain.
     certain_at: u64,
 }
 
 impl Line {
-    /// Whether the file still has it, according to everything that is known.
-    pub fn is_sure(&self) -> bool {
-        self.grade != Grade::InDoubt
+    /// Whether it is from before a change that could not be followed.
+    pub fn is_changed(&self) -> bool {
+        self.known == Known::Changed
+    }
+
+    /// Whether it was seen or written where it is.
+    fn is_placed(&self) -> bool {
+        self.known >= Known::Placed
     }
 }
 
@@ -81,17 +85,6 @@ pub struct Segment {
     guess: Option<usize>,
     /// Whether only a search showed it.
     pub is_hit: bool,
-}
-
-/// Who did something to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// The agent whose conversation this is.
-    Agent,
-    /// The user.
-    User,
-    /// Someone else: another program, another person.
-    Other,
 }
 
 /// Everything that is known of one file.
@@ -129,15 +122,19 @@ pub struct FileState {
     pub changed_elsewhere: bool,
     /// What a comparison found changed on the disk, until the agent reads or changes the file again.
     pub disk_change: Option<DiskChange>,
-    /// What put lines of it in doubt, oldest first; empty if no line is.
-    pub doubts: Vec<Cause>,
+    /// Why it was not compared when it was about to be shown, until it is or the agent reads or changes it again.
+    pub not_compared: Option<NotCompared>,
+    /// The changes that lines of it are from before, oldest first; empty if there are no such lines.
+    pub changes: Vec<Cause>,
     /// Where outputs and the user named it, newest first.
     mentions: Vec<Mention>,
     end: state::End,
-    /// The last run of a formatter over it, if nothing else may have changed it since.
-    formatted: Option<format::LastFormatting>,
-    /// Whether lines were removed since then without a trace.
-    is_cut: bool,
+    /// The number of observations when it was last known as a whole, or deleted.
+    whole_at: u64,
+    /// The number of observations when something last could write this file, but not every file.
+    written_at: u64,
+    /// The number of observations of the last such moment, or of all files, when places of lines were made uncertain.
+    loosened_at: u64,
     /// Whether lines of it end with a carriage return before the line feed. Lines are kept without it.
     has_returns: bool,
     bytes: usize,
@@ -160,9 +157,10 @@ pub struct FileModel {
     files: KnownFiles,
     index: PathIndex,
     names: NamedFiles,
-    presumptions: Presumptions,
-    /// Pairs of names that lead to the same file or directory.
-    links: Links,
+    /// The number of observations when something last could write any file.
+    written_at: u64,
+    /// Whether links were made, so that a file may have other names.
+    has_links: bool,
     /// Entries for lines that were printed of several files, by the paths of these files.
     printed: HashMap<Vec<String>, usize>,
     /// How many observations were made.
@@ -216,39 +214,36 @@ impl FileModel {
 
     fn take(&mut self, at: u32, observation: &Observation) {
         let now = Now { at, count: self.count };
-        if !self.links.is_empty() && observation.paths().into_iter().any(|path| self.leads_through_link(path)) {
-            return self.take_lost(now, observation);
-        }
         match observation {
-            Observation::Read { path, block, whole } => self.open(path, at).read(now, block, *whole),
+            Observation::Read { path, block, whole } => self.open_placed(path, at).read(now, block, *whole),
             Observation::Old { path, blocks } => {
                 if let Some(index) = self.index.find_like(&normalize(path)) {
                     self.files.change(index).compare(at, blocks);
                 }
             }
-            Observation::Found { path, blocks } => self.open(path, at).found(now, blocks),
+            Observation::Found { path, blocks } => self.open_placed(path, at).found(now, blocks),
             Observation::Printed { paths, block } => self.printed(now, paths, block),
             Observation::Mentioned { path, line } => {
                 if let Some(index) = self.index.find_like(&normalize(path)) {
                     self.mention(index, Mention { at, line: *line });
                 }
             }
-            Observation::Presumed { by } => self.presumptions.note(now, by),
-            Observation::Linked { from, to } => self.link(from, to),
+            Observation::Absent { path } => {
+                if let Some(index) = self.place(path).filter(|index| !self.files[*index].deleted) {
+                    self.files.change(index).take_gone(now);
+                }
+            }
+            Observation::Length { path, lines } => {
+                if let Some(index) = self.place(path) {
+                    self.files.change(index).take_length(now, *lines);
+                }
+            }
             change => self.change(now, change),
         }
     }
 
-    /// Takes in an observation whose files cannot be named.
-    fn take_lost(&mut self, now: Now, observation: &Observation) {
-        if observation.is_change() || matches!(observation, Observation::Linked { .. }) {
-            let by = "a change through a link".to_owned();
-            self.change(now, &Observation::Swept { under: None, extensions: Vec::new(), by });
-        }
-    }
-
-    /// Keeps printed lines that may include lines of some files, as an entry of their own that is in doubt and belongs
-    /// to no file. Newer lines printed of the same files replace older ones.
+    /// Keeps printed lines that may include lines of some files, as an entry of their own that belongs to no
+    /// file. Newer lines printed of the same files replace older ones.
     fn printed(&mut self, now: Now, paths: &[String], block: &Passage) {
         let index = self.printed.get(paths).copied().unwrap_or_else(|| {
             let named = paths[..paths.len().min(MAX_PRINTED_NAMES)].join(", ");
@@ -259,23 +254,24 @@ impl FileModel {
             index
         });
         let mut segment = Segment::new(now, 0, &Passage { first: None, ..block.clone() });
-        segment.lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        segment.lines.iter_mut().for_each(|line| line.known = Known::Loose);
         let file = self.files.change(index);
         (file.touched, file.read, file.reads) = (now.at, now.at, file.reads + 1);
         file.segments = vec![segment];
         self.recount(index);
     }
 
-    /// Returns how well lines of a segment are known now, and what lowered their grade.
+    /// Returns what can be claimed about lines of a segment now.
     pub fn claim(&self, file: usize, segment: usize, lines: std::ops::Range<usize>) -> Claim {
+        let written_at = self.written_at_of(file);
         let file = &self.files()[file];
         let segment = &file.segments[segment];
         let known = segment.lines.get(lines.clone()).unwrap_or_default();
-        let first = segment.first.map(|first| first + lines.start).filter(|_| known.iter().all(Line::is_sure));
-        grade::claim(known, first, &file.doubts, &self.presumptions)
+        let first = segment.first.map(|first| first + lines.start).filter(|_| known.iter().all(Line::is_placed));
+        fact::claim(known, first, &file.changes, written_at)
     }
 
-    /// The same, region by region: each is a longest run of lines of the same grade.
+    /// The same, region by region: each is a longest run of lines of which the same is said.
     pub fn claims(
         &self,
         file: usize,
@@ -283,29 +279,35 @@ impl FileModel {
         lines: std::ops::Range<usize>,
     ) -> Vec<(std::ops::Range<usize>, Claim)> {
         let known = &self.files()[file].segments[segment].lines;
-        let grade = |at: usize| known.get(at).map_or_else(Grade::default, |line| self.presumptions.grade_of(line));
+        let written_at = self.written_at_of(file);
+        let fact = |at: usize| known.get(at).map_or_else(Fact::default, |line| fact::of_line(line, written_at));
         let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
         for at in lines {
             match regions.last_mut() {
-                Some(region) if grade(region.start) == grade(at) => region.end = at + 1,
+                Some(region) if fact(region.start) == fact(at) => region.end = at + 1,
                 _ => regions.push(at..at + 1),
             }
         }
         regions.into_iter().map(|region| (region.clone(), self.claim(file, segment, region))).collect()
     }
 
-    /// Commands that ran after a moment and are only presumed not to have changed sources, each once.
-    pub fn presumed_after(&self, at: u32) -> Vec<Cause> {
-        self.presumptions.after(at)
-    }
-
-    /// Returns how well all known lines of a file are known. That they are the whole file is certain only if the grade
-    /// is verified or sure.
+    /// Returns what can be claimed about all lines of a file, if they are the whole file: it is verified, or was seen or
+    /// written as a whole and nothing ran since that could write it.
     pub fn claim_whole(&self, file: usize) -> Option<Claim> {
         let state = &self.files()[file];
-        let whole = state.segments.first().filter(|_| state.whole)?;
-        let claim = self.claim(file, 0, 0..whole.lines.len());
-        matches!(claim.grade, Grade::Sure | Grade::Verified).then_some(claim)
+        let whole = state.segments.first().filter(|_| state.whole && state.whole_at >= self.written_at_of(file))?;
+        Some(self.claim(file, 0, 0..whole.lines.len())).filter(|claim| claim.fact != Fact::Changed)
+    }
+
+    /// Whether a file was deleted, and nothing ran since that could make it again.
+    pub fn is_gone(&self, file: usize) -> bool {
+        let state = &self.files()[file];
+        state.deleted && state.whole_at >= self.written_at_of(file)
+    }
+
+    /// The number of observations when something last could write a file.
+    fn written_at_of(&self, file: usize) -> u64 {
+        self.written_at.max(self.files[file].written_at)
     }
 
     /// Notes that the user or this agent named a file. Returns its place if it is known; otherwise the name is
@@ -368,6 +370,14 @@ impl FileModel {
         let file = self.files.change(index);
         file.touched = at;
         file
+    }
+
+    /// The same for what goes by the numbers of lines, which something may have moved since.
+    fn open_placed(&mut self, path: &str, at: u32) -> &mut FileState {
+        let index = self.open_index(path);
+        let written_at = self.written_at_of(index);
+        self.files.change(index).loosen(written_at);
+        self.open(path, at)
     }
 
     fn open_index(&mut self, path: &str) -> usize {

@@ -3,6 +3,17 @@
 use super::numbering::Passage;
 use super::patch::Hunk;
 
+/// Who did something to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The agent whose conversation this is.
+    Agent,
+    /// The user.
+    User,
+    /// Someone else: another program, another person.
+    Other,
+}
+
 /// One thing that a finished tool call tells about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observation {
@@ -94,54 +105,22 @@ pub enum Observation {
         /// The file as written.
         path: String,
     },
-    /// From now on both names may refer to the same file or directory.
-    Linked {
-        /// The target of the link.
-        from: String,
-        /// The link.
-        to: String,
-    },
-    /// A command ran that is presumed, but not known, not to change sources.
-    Presumed {
-        /// The command, in short.
-        by: String,
-    },
-    /// The file changed in an unknown way.
+    /// From now on two names may refer to the same file or directory.
+    Linked,
+    /// The file certainly changed, in a way that cannot be followed.
     Changed {
         /// The file as written.
         path: String,
-        /// The command that did it, in short.
+        /// The call or the person that did it, in short.
         by: String,
+        /// Who that is.
+        who: Who,
     },
-    /// This file may have changed, and is no directory.
-    Doubted {
-        /// The file as written.
-        path: String,
-        /// The call that may have done it, in short.
-        by: String,
-    },
-    /// Any of the files may have changed.
-    Swept {
-        /// The directory or file, as written; `None` for every file.
-        under: Option<String>,
-        /// The extensions of the files; all if it is empty.
-        extensions: Vec<String>,
-        /// The command that did it, in short.
-        by: String,
-    },
-    /// A formatter ran: what it had formatted before stays.
-    Formatted {
-        /// The directory or file, as written; `None` for every file.
-        under: Option<String>,
-        /// The extensions of the files; all if it is empty.
-        extensions: Vec<String>,
-        /// The formatter, by a name that is the same for all ways to start it.
-        formatter: String,
-        /// Whether what it changes is near to what it dislikes.
-        is_local: bool,
-        /// Whether it certainly ran and succeeded.
-        is_proven: bool,
-        /// The command that did it, in short.
+    /// A call ran that could write files.
+    CouldWrite {
+        /// The only file or directory that it could write; `None` for any.
+        path: Option<String>,
+        /// The call, in short.
         by: String,
     },
     /// The file now has the text of another one.
@@ -157,6 +136,18 @@ pub enum Observation {
     Delete {
         /// The file as written.
         path: String,
+    },
+    /// A tool says that the file is not there.
+    Absent {
+        /// The file as written.
+        path: String,
+    },
+    /// A tool says how many lines the file has.
+    Length {
+        /// The file as written.
+        path: String,
+        /// The number of its lines.
+        lines: usize,
     },
     /// An output named the file, and maybe a line of it, but showed none of its text.
     Mentioned {
@@ -195,13 +186,6 @@ pub enum LineChange {
         /// The last of them.
         last: usize,
     },
-    /// Lines that hold a text may be changed or removed; all others stay.
-    Perhaps {
-        /// The text.
-        text: String,
-        /// Whether each line stays one line.
-        keeps_count: bool,
-    },
     /// Lines that hold a text are removed.
     DeleteMatching {
         /// The text.
@@ -213,10 +197,8 @@ impl Observation {
     /// The files that it is about, as written.
     pub fn paths(&self) -> Vec<&str> {
         match self {
-            Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
-                vec![from, to]
-            }
-            Observation::Swept { .. } | Observation::Formatted { .. } | Observation::Presumed { .. } => Vec::new(),
+            Observation::Move { from, to } | Observation::Copy { from, to, .. } => vec![from, to],
+            Observation::Linked | Observation::CouldWrite { .. } => Vec::new(),
             Observation::Printed { paths, .. } => paths.iter().map(String::as_str).collect(),
             Observation::Read { path, .. }
             | Observation::Found { path, .. }
@@ -229,8 +211,9 @@ impl Observation {
             | Observation::Insert { path, .. }
             | Observation::Patch { path, .. }
             | Observation::Changed { path, .. }
-            | Observation::Doubted { path, .. }
             | Observation::Mentioned { path, .. }
+            | Observation::Absent { path }
+            | Observation::Length { path, .. }
             | Observation::Delete { path } => vec![path],
         }
     }
@@ -238,11 +221,10 @@ impl Observation {
     /// The same with its paths resolved from a directory; `None` if one of them cannot be resolved.
     pub(crate) fn placed(mut self, place: &dyn Fn(&str) -> Option<String>) -> Option<Observation> {
         match &mut self {
-            Observation::Move { from, to } | Observation::Copy { from, to, .. } | Observation::Linked { from, to } => {
+            Observation::Move { from, to } | Observation::Copy { from, to, .. } => {
                 (*from, *to) = (place(from)?, place(to)?);
             }
-            Observation::Swept { under: Some(path), .. }
-            | Observation::Formatted { under: Some(path), .. }
+            Observation::CouldWrite { path: Some(path), .. }
             | Observation::Read { path, .. }
             | Observation::Found { path, .. }
             | Observation::Old { path, .. }
@@ -254,22 +236,21 @@ impl Observation {
             | Observation::Insert { path, .. }
             | Observation::Patch { path, .. }
             | Observation::Changed { path, .. }
-            | Observation::Doubted { path, .. }
             | Observation::Mentioned { path, .. }
+            | Observation::Absent { path }
+            | Observation::Length { path, .. }
             | Observation::Delete { path } => *path = place(path)?,
             Observation::Printed { paths, .. } => {
                 for path in paths {
                     *path = place(path)?;
                 }
             }
-            Observation::Swept { under: None, .. }
-            | Observation::Formatted { under: None, .. }
-            | Observation::Presumed { .. } => {}
+            Observation::Linked | Observation::CouldWrite { path: None, .. } => {}
         }
         Some(self)
     }
 
-    /// Whether it changes a file.
+    /// Whether it changes a file, or says that something could.
     pub fn is_change(&self) -> bool {
         !matches!(
             self,
@@ -277,10 +258,29 @@ impl Observation {
                 | Observation::Found { .. }
                 | Observation::Old { .. }
                 | Observation::Printed { .. }
-                | Observation::Presumed { .. }
-                | Observation::Linked { .. }
+                | Observation::Absent { .. }
+                | Observation::Length { .. }
                 | Observation::Mentioned { .. }
         )
+    }
+
+    /// Any file could have been written.
+    pub(crate) fn could_write_any(by: String) -> Self {
+        Self::CouldWrite { path: None, by }
+    }
+
+    /// A file, or what is in a directory, could have been written.
+    pub(crate) fn could_write(path: String, by: &str) -> Self {
+        Self::CouldWrite { path: Some(path), by: by.to_owned() }
+    }
+
+    /// The same for each file of a change that may not have been made.
+    pub(crate) fn unproven(self, by: &str) -> Vec<Self> {
+        match self {
+            Self::CouldWrite { .. } | Self::Linked => vec![self],
+            Self::Copy { to, .. } => vec![Self::could_write(to, by)],
+            change => change.paths().into_iter().map(|path| Self::could_write(path.to_owned(), by)).collect(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a patch says about files.
 
-use super::observation::Observation;
+use super::observation::{Observation, Who};
 use super::patch::{FilePatch, Hunk, SearchBlock, parse_begin_patch, parse_unified, search_blocks};
 
 /// What a patch says about files; `path` is the file of a patch that names none.
@@ -16,7 +16,11 @@ pub(crate) fn observe_patch(text: &str, path: Option<String>) -> Vec<Observation
         }
     }
     // How far from its place a diff may apply depends on the program that applies it.
-    let changed = |patch: FilePatch| Observation::Changed { path: patch.path().to_owned(), by: "a patch".to_owned() };
+    let changed = |patch: FilePatch| Observation::Changed {
+        path: patch.path().to_owned(),
+        by: "a patch".to_owned(),
+        who: Who::Agent,
+    };
     parse_unified(text).into_iter().map(changed).collect()
 }
 

@@ -1,7 +1,6 @@
 //! Paths as agents write them: relative or absolute, of Unix or of Windows.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -147,11 +146,6 @@ pub(crate) fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The extension of a path.
-pub(crate) fn extension_of(path: &str) -> &str {
-    last_part(path).rsplit_once('.').map_or("", |(_, extension)| extension)
-}
-
 /// Whether a normal path is at or beneath `under`. If one of them is relative to an unknown directory, whether it may
 /// be.
 pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
@@ -194,57 +188,6 @@ fn starts(path: &str, start: &str) -> bool {
 /// Whether everything may be beneath a path.
 fn is_anywhere(under: &str) -> bool {
     under.is_empty() || under.starts_with("..")
-}
-
-/// Many paths, of which a file may be beneath one: asked in time for the parts of the file's path, not for all of them.
-#[derive(Default)]
-pub(crate) struct Places {
-    is_anywhere: bool,
-    absolute: HashSet<String>,
-    /// Those that are compared one by one: relative ones, roots, and the first few.
-    others: Vec<String>,
-}
-
-/// How many paths are compared one by one sooner than looked up.
-const FEW_PLACES: usize = 4;
-
-impl Places {
-    #[cfg(test)]
-    fn have(&self, normal: &str) -> bool {
-        self.have_folded(&folded(normal))
-    }
-
-    /// Whether a normal path is at or beneath one of them, as [`is_beneath`] says. It is given as [`folded`] returns it.
-    pub(crate) fn have_folded(&self, normal: &str) -> bool {
-        let is_empty = self.absolute.is_empty() && self.others.is_empty();
-        if self.is_anywhere || (!is_empty && normal.starts_with("..")) {
-            return true;
-        }
-        let mut ends = normal.match_indices('/').map(|(at, _)| at).chain([normal.len()]);
-        let is_in = match is_absolute(normal) {
-            true => ends.any(|end| self.absolute.contains(&normal[..end])),
-            // The file may be anywhere.
-            false => !self.absolute.is_empty(),
-        };
-        is_in || self.others.iter().any(|under| is_beneath_folded(normal, under))
-    }
-}
-
-impl<'a> FromIterator<&'a str> for Places {
-    fn from_iter<T: IntoIterator<Item = &'a str>>(paths: T) -> Self {
-        let mut places = Self::default();
-        for path in paths {
-            let path = folded(path);
-            if is_anywhere(&path) {
-                places.is_anywhere = true;
-            } else if places.others.len() >= FEW_PLACES && is_absolute(&path) && !path.ends_with('/') {
-                places.absolute.insert(path.into_owned());
-            } else {
-                places.others.push(path.into_owned());
-            }
-        }
-        places
-    }
 }
 
 /// Whether two different normal paths may name the same file: because one is relative to an unknown directory, or
@@ -415,48 +358,5 @@ impl ExistingDirectories {
             Ok(before.clone())
         })?;
         Ok(Self { directories: directories.into_iter().collect() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_places_have_what_is_beneath_one_of_them() {
-        let paths = [
-            "",
-            "..",
-            "../a",
-            "/",
-            "/a",
-            "/a/b",
-            "/a/bc",
-            "/A/b",
-            "/home/x",
-            "/home/X",
-            "~",
-            "~/a",
-            "a",
-            "a/b",
-            "b",
-            "d:/",
-            "d:/a",
-            "d:/a/b",
-            "/x/a/b",
-            "x/a/b",
-            "Straße/ä",
-        ];
-        let normals = paths.iter().filter(|path| !path.is_empty());
-        for normal in normals.clone() {
-            for one in paths {
-                for other in paths {
-                    let places = Places::from_iter([one, other]);
-                    let expected = is_beneath(normal, one) || is_beneath(normal, other);
-                    assert_eq!(places.have(normal), expected, "{normal} beneath {one} or {other}");
-                }
-            }
-            assert!(!Places::default().have(normal));
-        }
     }
 }

@@ -1,39 +1,30 @@
-//! PowerShell command lines: understood as a whole or not at all.
+//! PowerShell command lines: what they show of files, and what they certainly change.
 
-use super::commands::{everything, in_short};
+use super::commands::in_short;
 use super::completion::Completion;
 use super::framing::{Framed, is_cut_mark};
 use super::mentions::observe_mentions;
 use super::numbering::{Passage, split_lines};
-use super::observation::Observation;
-use super::path::{Directory, join, on_drive};
+use super::observation::{Observation, Who};
+use super::path::{Directory, on_drive};
 use super::run::CommandLineReport;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+enum Verb {
     Show,
     Set,
-    Add,
-    Copy,
-    Move,
-    Rename,
     Remove,
     Go,
     Look,
-    Print,
 }
 
-/// Commands and their aliases.
-pub(crate) const VERBS: &[(Verb, &[&str])] = &[
+/// Commands and their aliases; every other one could write any file.
+const VERBS: [(Verb, &[&str]); 5] = [
     (Verb::Show, &["get-content", "gc", "cat", "type"]),
-    (Verb::Set, &["set-content", "out-file", "sc"]),
-    (Verb::Add, &["add-content", "ac"]),
-    (Verb::Copy, &["copy-item", "copy", "cp", "cpi"]),
-    (Verb::Move, &["move-item", "move", "mv", "mi"]),
-    (Verb::Rename, &["rename-item", "ren", "rni"]),
-    (Verb::Remove, &["remove-item", "del", "erase", "rm", "ri", "rd", "rmdir"]),
-    (Verb::Go, &["set-location", "cd", "chdir", "sl", "push-location", "pushd"]),
+    (Verb::Set, &["set-content", "out-file", "sc", "add-content", "ac"]),
+    (Verb::Remove, &["remove-item", "del", "rm", "ri"]),
+    (Verb::Go, &["set-location", "cd", "chdir", "sl"]),
     (
         Verb::Look,
         &[
@@ -44,27 +35,11 @@ pub(crate) const VERBS: &[(Verb, &[&str])] = &[
             "select-string",
             "sls",
             "test-path",
-            "get-item",
-            "gi",
-            "resolve-path",
-            "get-location",
-            "pwd",
-            "gl",
-            "measure-object",
             "select-object",
-            "sort-object",
-            "format-table",
-            "format-list",
-            "get-command",
-            "get-filehash",
-            "get-date",
-            "out-string",
-            "out-null",
-            "get-process",
-            "compare-object",
+            "measure-object",
+            "echo",
         ],
     ),
-    (Verb::Print, &["write-output", "write-host", "echo"]),
 ];
 
 /// A statement: commands joined by pipes, each with its words.
@@ -77,88 +52,118 @@ pub(crate) fn observe(
     completion: Completion,
     directory: Directory,
 ) -> CommandLineReport {
+    let report = |observations, directory| CommandLineReport { observations, directory, is_silent: false };
     if completion == Completion::Undone {
-        return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
+        return report(Vec::new(), directory);
     }
-    let unknown = |directory| {
-        let mut observations = vec![everything(in_short(line))];
+    let statements = statements(line).unwrap_or_default();
+    let verbs: Option<Vec<Verb>> = statements.iter().flatten().map(|words| verb_of(words)).collect();
+    let reads = |verb: &Verb| matches!(verb, Verb::Show | Verb::Look);
+    if verbs.as_ref().is_some_and(|verbs| verbs.len() > 1 && verbs.iter().all(reads)) {
+        return report(Vec::new(), directory);
+    }
+    let unknown = || {
+        let mut observations = vec![Observation::could_write_any(in_short(line))];
         observations.extend(observe_mentions(&output.text, None));
-        CommandLineReport { observations, directory, is_silent: false }
-    };
-    let Some(statements) = statements(line) else { return unknown(Directory::Lost) };
-    let Some(effects) = statements.iter().map(|statement| effect(statement, &directory)).collect::<Option<Vec<_>>>()
-    else {
-        return unknown(Directory::Lost);
+        report(observations, Directory::Lost)
     };
     // Errors do not stop a script, so its outcome says little about single statements.
-    let is_certain = completion == Completion::Done && statements.len() == 1 && !output.is_running;
+    let is_done = completion == Completion::Done && !output.is_running;
+    let ([statement], Some([verb])) = (statements.as_slice(), verbs.as_deref()) else { return unknown() };
+    let Some(arguments) = CmdletArguments::read(&statement[0][1..], *verb) else { return unknown() };
+    let path = arguments.path.as_deref().and_then(|written| placed(written, &directory));
     // Commands that change something print nothing, and errors do not affect the outcome.
-    let is_done = is_certain && output.text.trim().is_empty();
-    let mut observations = Vec::new();
-    let mut after = directory.clone();
-    for effect in effects {
-        match effect {
-            Effect::Nothing => {}
-            Effect::Show(shown) if is_certain && !complains(&output.text) => observations.extend(shown.read(output)),
-            Effect::Show(_) => {}
-            Effect::Go(to) => after = if is_done { to } else { Directory::Lost },
-            Effect::Change(change) if is_done => observations.push(change),
-            Effect::Change(change) => {
-                let doubt = |path: &str| Observation::Swept {
-                    under: Some(path.to_owned()),
-                    extensions: Vec::new(),
-                    by: in_short(line),
-                };
-                observations.extend(change.paths().into_iter().map(doubt));
-            }
+    let is_silent = output.text.trim().is_empty();
+    match (verb, path) {
+        (Verb::Look, _) => report(Vec::new(), directory),
+        (Verb::Show, Some(path)) if is_done && !complains(&output.text) => {
+            report(arguments.shown(path, output).into_iter().collect(), directory)
         }
+        (Verb::Show, _) => report(Vec::new(), directory),
+        (Verb::Go, Some(path)) if is_done && is_silent => report(Vec::new(), Directory::At(path)),
+        (Verb::Go, _) => report(Vec::new(), Directory::Lost),
+        (Verb::Set, Some(path)) if is_done && is_silent => {
+            report(vec![Observation::Changed { path, by: in_short(line), who: Who::Agent }], directory)
+        }
+        (Verb::Remove, Some(path)) if is_done && is_silent => report(vec![Observation::Delete { path }], directory),
+        (Verb::Set | Verb::Remove, Some(path)) => {
+            report(vec![Observation::could_write(path, &in_short(line))], directory)
+        }
+        (Verb::Set | Verb::Remove, None) => unknown(),
     }
-    let is_moved = after != directory && statements.len() > 1;
-    if is_moved && !observations.is_empty() {
-        return unknown(after);
-    }
-    CommandLineReport { observations, directory: after, is_silent: false }
 }
 
 /// What error messages contain.
-const COMPLAINTS: [&str; 6] =
-    ["Cannot find path", "CategoryInfo", "FullyQualifiedErrorId", "ParserError", "is denied", "Get-Content:"];
+const COMPLAINTS: [&str; 5] =
+    ["Cannot find path", "CategoryInfo", "FullyQualifiedErrorId", "is denied", "Get-Content:"];
 
 /// Whether a text may contain an error message.
 fn complains(text: &str) -> bool {
     COMPLAINTS.iter().any(|part| text.contains(part)) || text.starts_with("Get-Content :")
 }
 
-enum Effect {
-    Nothing,
-    Show(GetContentLines),
-    Change(Observation),
-    Go(Directory),
+fn verb_of(words: &[String]) -> Option<Verb> {
+    let name = words.first()?.to_lowercase();
+    VERBS.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(verb, _)| *verb)
 }
 
-/// Lines that `Get-Content` shows.
-struct GetContentLines {
-    path: String,
+/// Resolves a path from a directory; `None` for what is not a file: variables, homes, and drives without a slash.
+fn placed(written: &str, directory: &Directory) -> Option<String> {
+    let is_odd = written.starts_with('~') || (written.contains(':') && on_drive(written).is_none());
+    // On a drive both slashes mean the same, and this shell treats them the same elsewhere.
+    directory.place_for_tool(&written.replace('\\', "/")).filter(|_| !is_odd)
+}
+
+/// The arguments of a command about one file.
+#[derive(Default)]
+struct CmdletArguments {
+    path: Option<String>,
+    /// Whether it is printed as one text, with an additional line feed.
+    is_raw: bool,
     /// How many lines at most, from the start.
     first: Option<usize>,
     /// How many lines at most, from the end.
     last: Option<usize>,
-    /// Whether it is printed as one text, with an additional line feed.
-    is_raw: bool,
 }
 
-impl GetContentLines {
-    fn read(self, output: &Framed<'_>) -> Option<Observation> {
+impl CmdletArguments {
+    fn read(words: &[String], verb: Verb) -> Option<Self> {
+        let mut arguments = Self::default();
+        if verb == Verb::Look {
+            return Some(arguments);
+        }
+        let (mut named, mut operands) = (None, Vec::new());
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.to_lowercase().as_str() {
+                "-path" | "-literalpath" | "-filepath" if named.is_none() => named = Some(words.next()?),
+                "-totalcount" | "-head" => arguments.first = Some(words.next()?.parse().ok()?),
+                "-tail" | "-last" => arguments.last = Some(words.next()?.parse().ok()?),
+                "-raw" => arguments.is_raw = true,
+                "-force" | "-recurse" | "-nonewline" => {}
+                "-value" if verb == Verb::Set => drop(words.next()?),
+                option if option.starts_with('-') => return None,
+                _ => operands.push(word),
+            }
+        }
+        // An operand beside the path of a command that sets something is the value.
+        let most = usize::from(verb == Verb::Set) + usize::from(named.is_none());
+        let path = named.or(operands.first().copied())?;
+        let is_plain = !path.contains(['*', '?', '[', ',', '$', '`']) && !path.is_empty();
+        arguments.path = Some(path.clone()).filter(|_| is_plain && operands.len() <= most);
+        arguments.path.is_some().then_some(arguments)
+    }
+
+    /// The lines that are shown of a file.
+    fn shown(&self, path: String, output: &Framed<'_>) -> Option<Observation> {
         let mut lines: Vec<String> = split_lines(&output.text).map(str::to_owned).collect();
         let count = lines.len();
         let is_full = self.first == Some(count);
         if lines.iter().any(|line| is_cut_mark(line)) {
             return None;
         }
-        if self.is_raw {
-            while lines.last().is_some_and(String::is_empty) {
-                lines.pop();
-            }
+        while self.is_raw && lines.last().is_some_and(String::is_empty) {
+            lines.pop();
         }
         if count == 0 || self.first.or(self.last).is_some_and(|most| count > most) {
             return None;
@@ -171,119 +176,7 @@ impl GetContentLines {
             !self.is_raw && self.last.is_none() && output.is_exact && self.first.is_none_or(|most| count < most);
         // A last line is printed the same with or without its line feed.
         let block = Passage { first: is_placed.then_some(1), lines };
-        (!block.lines.is_empty()).then_some(Observation::Read { path: self.path, block, whole })
-    }
-}
-
-/// Returns what a statement does; `None` if it is not understood.
-fn effect(statement: &Statement, directory: &Directory) -> Option<Effect> {
-    let verb_of = |words: &Vec<String>| {
-        let name = words.first()?.to_lowercase();
-        VERBS.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(verb, _)| *verb)
-    };
-    let [words] = statement.as_slice() else {
-        // A pipe of commands that change nothing.
-        let harmless = |words: &Vec<String>| matches!(verb_of(words), Some(Verb::Show | Verb::Look | Verb::Print));
-        return statement.iter().all(harmless).then_some(Effect::Nothing);
-    };
-    let verb = verb_of(words)?;
-    let arguments = CmdletArguments::read(&words[1..], verb)?;
-    let operands = &arguments.operands;
-    let path = |written: &String| placed(written, directory);
-    // With too many operands it is unknown what the command does.
-    let only = || path(operands.first().filter(|_| operands.len() == 1 && arguments.target.is_none())?);
-    let pair = || match (operands.as_slice(), &arguments.target) {
-        ([from, to], None) => Some((from.clone(), to.clone())),
-        ([from], Some(to)) => Some((from.clone(), to.clone())),
-        _ => None,
-    };
-    match verb {
-        Verb::Look | Verb::Print => Some(Effect::Nothing),
-        Verb::Show => {
-            let CmdletArguments { first, last, is_raw, .. } = arguments;
-            Some(Effect::Show(GetContentLines { path: only()?, first, last, is_raw }))
-        }
-        Verb::Set | Verb::Add => {
-            let (path, by) = (path(operands.first()?)?, in_short(&words.join(" ")));
-            Some(Effect::Change(Observation::Changed { path, by }))
-        }
-        Verb::Copy => {
-            let (from, to) = pair()?;
-            Some(Effect::Change(Observation::Copy { from: path(&from)?, to: path(&to)?, into: true }))
-        }
-        Verb::Move => {
-            let (from, to) = pair()?;
-            Some(Effect::Change(Observation::Move { from: path(&from)?, to: path(&to)? }))
-        }
-        // The new name is relative to the directory of the file.
-        Verb::Rename => {
-            let (from, to) = pair()?;
-            let from = path(&from)?;
-            let parent = from.rsplit_once('/').map_or("", |(parent, _)| parent);
-            if parent.is_empty() && from.starts_with('/') {
-                return None;
-            }
-            let to = Some(to).filter(|to| !to.contains(['/', '\\']))?;
-            Some(Effect::Change(Observation::Move { to: join(parent, &to), from }))
-        }
-        Verb::Remove => Some(Effect::Change(Observation::Delete { path: only()? })),
-        Verb::Go => Some(Effect::Go(Directory::At(only()?))),
-    }
-}
-
-/// Resolves a path from a directory; `None` for what is not a file: variables, homes, and drives without a slash.
-fn placed(written: &str, directory: &Directory) -> Option<String> {
-    let is_odd = written.starts_with('~') || (written.contains(':') && on_drive(written).is_none());
-    // On a drive both slashes mean the same, and this shell treats them the same elsewhere.
-    directory.place_for_tool(&written.replace('\\', "/")).filter(|_| !is_odd)
-}
-
-/// The arguments of a command.
-#[derive(Default)]
-struct CmdletArguments {
-    operands: Vec<String>,
-    /// The target of a copy or move, if given as a named argument.
-    target: Option<String>,
-    is_raw: bool,
-    first: Option<usize>,
-    last: Option<usize>,
-}
-
-impl CmdletArguments {
-    fn read(words: &[String], verb: Verb) -> Option<Self> {
-        let mut arguments = Self::default();
-        if matches!(verb, Verb::Look | Verb::Print) {
-            return Some(arguments);
-        }
-        let mut words = words.iter();
-        let mut named = None;
-        while let Some(word) = words.next() {
-            match word.to_lowercase().as_str() {
-                "-path" | "-literalpath" | "-filepath" if named.is_none() => named = Some(words.next()?.clone()),
-                "-destination" | "-newname" => arguments.target = Some(words.next()?.clone()),
-                "-totalcount" | "-head" | "-first" => arguments.first = Some(words.next()?.parse().ok()?),
-                "-tail" | "-last" => arguments.last = Some(words.next()?.parse().ok()?),
-                "-raw" => arguments.is_raw = true,
-                "-force" | "-recurse" | "-nonewline" => {}
-                // Bytes are printed as numbers.
-                "-encoding" => drop(words.next().filter(|name| name.to_lowercase() != "byte")?),
-                "-value" | "-inputobject" if matches!(verb, Verb::Set | Verb::Add) => drop(words.next()?),
-                option if option.starts_with('-') => return None,
-                _ => arguments.operands.push(word.clone()),
-            }
-        }
-        // If the path is named, an operand is the value that is written, or the target.
-        if let Some(path) = named {
-            match (verb, arguments.operands.as_slice()) {
-                (_, []) => {}
-                (Verb::Set | Verb::Add, [_]) => arguments.operands.clear(),
-                _ => return None,
-            }
-            arguments.operands.push(path);
-        }
-        // Patterns and lists may name more than one file.
-        let is_plain = |path: &String| !path.contains(['*', '?', '[', ',', '$', '`']) && !path.is_empty();
-        arguments.operands.iter().chain(&arguments.target).all(is_plain).then_some(arguments)
+        (!block.lines.is_empty()).then_some(Observation::Read { path, block, whole })
     }
 }
 

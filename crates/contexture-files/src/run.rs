@@ -3,7 +3,7 @@
 use super::commands::prints::{Prints, looked_at, of_pipeline};
 use super::commands::table::{Trait, row};
 use super::commands::{
-    Effects, bare, changes_shell, command_label, effects, effects_in_any_order, everything, in_short, may_link, moves,
+    Effects, bare, changes_shell, command_label, could_link, effects, effects_in_any_order, in_short, moves,
     set_options, text,
 };
 use super::completion::Completion;
@@ -15,8 +15,6 @@ use super::path::{Directory, ExistingDirectories, is_device};
 use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse, parse_all};
 
 mod attribute;
-mod evidence;
-mod missing;
 
 /// What a command line tells.
 pub(crate) struct CommandLineReport {
@@ -39,29 +37,20 @@ pub(crate) fn observe(
     if completion == Completion::Undone {
         return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
     }
-    let line = &*missing::without_missing(line, &output.text);
     // Of functions, `case` and what runs in the background it is only known which commands there are.
     let Some(script) = parse(line).or_else(|| parse_all(line).map(Script::branching)) else {
         if is_unreadable(line, output) {
             return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
         }
-        let mut observations = vec![everything(in_short(line))];
-        observations.extend(may_link(line));
+        let mut observations = vec![Observation::could_write_any(in_short(line))];
+        observations.extend(could_link(line).then_some(Observation::Linked));
         observations.extend(observe_mentions(&output.text, None));
         return CommandLineReport { observations, directory: Directory::Lost, is_silent: false };
     };
-    if is_refused(&script, output) {
-        return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
-    }
-    let mut ran = match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
+    match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         true => branching(&script, output, directory),
         false => straight(&script, output, completion, directory, known),
-    };
-    if let Some(said) = evidence::said(&script, &output.text) {
-        said.settle(&mut ran.observations);
     }
-    evidence::settle_stash(&script, &output.text, &mut ran.observations);
-    ran
 }
 
 /// What shells say of a line that they cannot read.
@@ -81,50 +70,15 @@ fn is_unreadable(line: &str, output: &Framed<'_>) -> bool {
     !line.trim().contains('\n') && output.exit != Some(0) && is_short && lines.next().is_some_and(says)
 }
 
-/// The exit status of a shell that does not find a program.
-const NOT_FOUND: i64 = 127;
-
-/// Whether the only command of a script did not run because there is no such program.
-fn is_refused(script: &Script, output: &Framed<'_>) -> bool {
-    let mut commands = script.commands();
-    let (Some(command), None) = (commands.next(), commands.next()) else { return false };
-    if output.exit != Some(NOT_FOUND) || !command.redirects.is_empty() {
-        return false;
-    }
-    if is_unfound(command, output.text.trim()) {
-        return true;
-    }
-    let is_plain = command.words.iter().all(|word| word.plain().is_some());
-    let passes_on = command.words.iter().any(|word| row(&word.text).has(Trait::PassesOnStatus));
-    // What a script says of its own commands says nothing about what it did before.
-    let mut lines = output.text.trim().lines();
-    let missing = lines.next().and_then(missing::not_found).filter(|_| lines.next().is_none());
-    is_plain && !passes_on && missing.is_some() && missing == command.words[0].plain()
-}
-
-/// Whether `env` says of the program that it is to run that there is none.
-fn is_unfound(command: &Simple, said: &str) -> bool {
-    let name = said.strip_prefix("env: ").and_then(|rest| rest.strip_suffix(": No such file or directory"));
-    let mut words = command.arguments().iter().map(|word| word.text.as_str());
-    let program = words.find(|word| !word.contains('=') && !word.starts_with('-'));
-    let name = name.map(|name| name.trim_matches(['\'', '‘', '’']));
-    command.program() == Some("env") && name.is_some() && name == program
-}
-
 /// A script of which it is unknown which commands ran.
 fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> CommandLineReport {
-    let mut observations = effect_observations(effects_in_any_order(script, &directory), &presumed_label(script));
+    let mut observations = effect_observations(effects_in_any_order(script, &directory));
     let is_moved = script.commands().any(|command| !command.is_apart && moves(command));
     let inner = if script.commands().any(moves) { Directory::Lost } else { directory.clone() };
     let looked: Vec<String> = script.commands().flat_map(|command| looked_at(command, &inner)).collect();
     observations.extend(compared(looked, &output.text));
     observations.extend(observe_mentions(&output.text, base(&inner)));
     CommandLineReport { observations, directory: if is_moved { Directory::Lost } else { directory }, is_silent: false }
-}
-
-fn presumed_label(script: &Script) -> String {
-    let presumed = script.commands().find(|command| effects(command, &Directory::Start).is_presumed);
-    presumed.map_or(String::new(), command_label)
 }
 
 fn base(directory: &Directory) -> Option<&str> {
@@ -134,10 +88,9 @@ fn base(directory: &Directory) -> Option<&str> {
     }
 }
 
-/// Converts effects to observations, changes first.
-fn effect_observations(effects: Effects, by: &str) -> Vec<Observation> {
-    let presumed = effects.is_presumed.then(|| Observation::Presumed { by: by.to_owned() });
-    effects.changes.into_iter().chain(effects.doubts).chain(presumed).collect()
+/// Converts effects to observations: what could be written first, since changes of the same command are certain.
+fn effect_observations(effects: Effects) -> Vec<Observation> {
+    effects.could_write.into_iter().chain(effects.changes).collect()
 }
 
 /// How many printed lines are worth keeping as printed: fewer say little, and more are not likely a look at files.
@@ -182,7 +135,12 @@ fn straight(
         {
             walk.change(command, *is_proven, known);
         }
-        let changed = of_pipeline_effects(pipeline, *is_proven, &walk.directory);
+        let outcome = match completion {
+            _ if *is_proven => PipelineOutcome::Proven,
+            Completion::Failed => PipelineOutcome::Failed,
+            _ => PipelineOutcome::Probable,
+        };
+        let changed = of_pipeline_effects(pipeline, outcome, &walk.directory);
         let prints = of_pipeline(&pipeline.commands, &walk.reading);
         let is_mixed = !changed.is_empty() && matches!(prints, Prints::File(_) | Prints::Hits(_));
         let prints = if is_mixed { Prints::Unknown } else { prints };
@@ -247,14 +205,25 @@ fn sets(pipeline: &Pipeline, sign: char, option: &str) -> bool {
     is_set && set_options(&command).is_some_and(|options| options.contains(&(sign, option)))
 }
 
+/// What is known of the outcome of a pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PipelineOutcome {
+    /// It certainly succeeded.
+    Proven,
+    /// It may not have run.
+    Probable,
+    /// It, or something beside it, failed.
+    Failed,
+}
+
 /// What the commands of a pipeline do. The pipeline's success only proves that of the last command.
 ///
 /// Commands of a pipeline run at the same time, and substitutions before or after the redirections of a command. So
-/// what any of them may have changed is in doubt before what the last command did, and again after it.
-fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directory) -> Vec<Observation> {
+/// what any of them could write is told before what the last command did, and again after it.
+fn of_pipeline_effects(pipeline: &Pipeline, outcome: PipelineOutcome, directory: &Directory) -> Vec<Observation> {
     let last = pipeline.commands.len() - 1;
     let inner = Script { others: pipeline.inner.clone(), ..Script::default() };
-    let mut observations = effect_observations(effects_in_any_order(&inner, directory), &presumed_label(&inner));
+    let mut observations = effect_observations(effects_in_any_order(&inner, directory));
     let mut others: Vec<Observation> = observations.clone();
     for (index, command) in pipeline.commands.iter().enumerate() {
         let by = command_label(command);
@@ -262,18 +231,22 @@ fn of_pipeline_effects(pipeline: &Pipeline, is_proven: bool, directory: &Directo
         if command.program() == Some("tee") {
             written_by_tee(&mut own, command, index.checked_sub(1).map(|before| &pipeline.commands[before]));
         }
-        if !(is_proven && index == last) {
-            // What was probably done is shown, but in doubt.
-            observations.extend(own.changes.iter().filter_map(probable));
+        if outcome != PipelineOutcome::Proven || index != last {
+            // What was probably done is shown, but could have been written otherwise.
+            let shown = own.changes.iter().filter(|_| outcome != PipelineOutcome::Failed);
+            observations.extend(shown.filter_map(probable));
             own = own.unproven(&by);
         }
-        let told = effect_observations(own, &by);
+        let told = effect_observations(own);
         if index != last {
             others.extend(told.iter().cloned());
         }
         observations.extend(told);
     }
-    observations.extend(others.into_iter().filter(Observation::is_change));
+    let is_certain = |told: &Observation| !matches!(told, Observation::CouldWrite { .. } | Observation::Linked);
+    if observations.iter().any(is_certain) {
+        observations.extend(others);
+    }
     observations
 }
 

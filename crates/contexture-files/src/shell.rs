@@ -90,9 +90,6 @@ pub struct Simple {
     pub redirects: Vec<Redirect>,
     /// Whether it runs in a subshell, so that it cannot change the directory of later commands.
     pub is_apart: bool,
-    /// If the shell changes any of its words: the words of the whole line that begin with a dash. A variable that the
-    /// line sets may hold any of them.
-    pub loose: Vec<String>,
 }
 
 /// How a pipeline is joined to the next one.

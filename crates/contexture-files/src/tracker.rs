@@ -134,7 +134,10 @@ impl FileTracker {
 
     /// Notes that this agent wrote to a file.
     pub fn track_file_modification(&mut self, path: &str, step: u64) {
-        self.learn(step, &[Observation::Changed { path: path.to_owned(), by: "a change by this agent".to_owned() }]);
+        self.learn(
+            step,
+            &[Observation::Changed { path: path.to_owned(), by: "a change by this agent".to_owned(), who: Who::Agent }],
+        );
     }
 
     /// Notes that the user named a file.

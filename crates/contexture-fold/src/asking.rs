@@ -6,10 +6,10 @@ use super::decision::{Checked, FoldDecision};
 use super::folder::Folder;
 use super::plan;
 use super::shown::ShownItem;
-use contexture_files::disk::{OnDisk, Wanted};
+use contexture_files::disk::{NotCompared, OnDisk, Wanted};
 
 /// Most rounds of looking at files before one decision. What is on the disk can make a view choose other files, which
-/// are then looked at too. What is chosen after the last round is shown with the grade that it has.
+/// are then looked at too. What is chosen after the last round is not compared.
 const MOST_LOOKS: usize = 3;
 
 /// A request of a [`Folder`] that compares what it is about to show with the disk.
@@ -23,10 +23,11 @@ const MOST_LOOKS: usize = 3;
 /// use contexture_core::Item;
 /// use contexture_files::disk::Gate;
 /// use contexture_fold::{Asking, Folder, Meter, Policy};
-/// use contexture_core::host::NoFiles;
+/// use contexture_core::host::{FsAdapter, NoFiles};
 /// use contexture_core::tokens::Estimate;
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let (mut folder, mut gate) = (Folder::new(Policy::new(8_000), Meter::new(Arc::new(Estimate))), Gate::default());
+/// let fs: Arc<dyn FsAdapter> = Arc::new(NoFiles);
+/// let (mut folder, gate) = (Folder::new(Policy::new(8_000), Meter::new(Arc::new(Estimate))), Gate::default());
 /// folder.push([(Arc::new(Item::user("hello")), 6)]);
 /// let mut asking = Asking::new(&mut folder);
 /// loop {
@@ -34,7 +35,7 @@ const MOST_LOOKS: usize = 3;
 ///     if wanted.is_empty() {
 ///         break;
 ///     }
-///     asking.found(gate.look(&NoFiles, &wanted).await);
+///     asking.found(gate.look(&fs, &wanted, std::future::pending()).await);
 /// }
 /// assert_eq!(asking.window().len(), 1);
 /// # });
@@ -73,10 +74,15 @@ impl<'a> Asking<'a> {
                 self.next_stage();
                 continue;
             }
-            self.looks += 1;
             self.looked_at.extend(wanted.iter().map(|wanted| wanted.file));
             self.planned = Some(decision);
-            return wanted;
+            if self.looks < MOST_LOOKS {
+                self.looks += 1;
+                return wanted;
+            }
+            // Only where there is a disk do views that were compared choose other files.
+            let unseen = wanted.iter().map(|wanted| (wanted.file, OnDisk::NotCompared(NotCompared::Late)));
+            self.found(unseen.collect());
         }
         Vec::new()
     }
@@ -87,9 +93,6 @@ impl<'a> Asking<'a> {
 
     /// Files of a decision that were not looked at.
     fn unseen(&self, decision: &FoldDecision) -> Vec<Wanted> {
-        if self.looks == MOST_LOOKS {
-            return Vec::new();
-        }
         let mut wanted = self.folder.files_of(std::slice::from_ref(decision));
         wanted.retain(|wanted| !self.looked_at.contains(&wanted.file));
         wanted

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use contexture_files::model::{Claim, FileModel, FileState, Grade, Line};
+use contexture_files::model::{Claim, Fact, FileModel, FileState, Line};
 
 /// A run of lines that a view shows of a file, and what its heading says about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +19,9 @@ pub struct LinesClaim {
     pub first_hash: u64,
     /// Whether the heading says that they are the whole file.
     pub is_whole: bool,
-    /// Whether the heading says that they are in doubt.
-    pub is_in_doubt: bool,
+    /// Whether the heading says that the file changed since. Until version 4: that it may have.
+    #[serde(alias = "is_in_doubt")]
+    pub is_changed: bool,
 }
 
 impl LinesClaim {
@@ -32,11 +33,12 @@ impl LinesClaim {
             hash: hash(lines),
             first_hash: hash(&lines[..1]),
             is_whole,
-            is_in_doubt: claim.grade == Grade::InDoubt,
+            is_changed: claim.fact == Fact::Changed,
         }
     }
 
-    /// Whether the claim still holds: text, numbers and count are the same, and the lines are not in doubt.
+    /// Whether the claim still holds: text, numbers and count are the same, and no change
+    /// became known that the heading does not name.
     pub(super) fn holds(&self, model: &FileModel) -> bool {
         let Some(file) = model.files().get(self.file).filter(|file| !file.deleted) else { return false };
         if self.is_whole {
@@ -61,7 +63,7 @@ impl LinesClaim {
     }
 
     fn is_of(&self, lines: &[Line]) -> bool {
-        (self.is_in_doubt || lines.iter().all(Line::is_sure)) && hash(lines) == self.hash
+        (self.is_changed || !lines.iter().any(Line::is_changed)) && hash(lines) == self.hash
     }
 }
 

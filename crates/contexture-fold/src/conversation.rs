@@ -60,6 +60,7 @@ pub const NOTE_KINDS: &[&str] = &[
     "edited_text_file",
     "file",
     "hook_success",
+    "passing_note",
     "selected_lines_in_ide",
     "task_reminder",
     "todo_reminder",
@@ -138,7 +139,7 @@ impl ConversationItems {
         }
         let is_pinned = is_pinned || call.is_some_and(|call| self.entries[call].is_pinned);
         self.tokens += tokens;
-        let is_told = speaker == ItemSpeaker::Model && text_of(&item).is_some_and(|text| !text.trim().is_empty());
+        let is_told = speaker == ItemSpeaker::Model && said_in(&item).is_some_and(|text| !text.trim().is_empty());
         let entry = ConversationEntry { item: Some(item), tokens, speaker, moment, call, is_first, is_pinned, is_told };
         self.dialogue_tokens += if entry.is_in_dialogue() { tokens } else { 0 };
         self.entries.push(entry);
@@ -202,7 +203,7 @@ impl ConversationItems {
 
     /// The text of an item that was not folded away; empty for items without one.
     pub(super) fn text(&self, at: usize) -> Cow<'_, str> {
-        text_of(self.item(at)).unwrap_or_default()
+        said_in(self.item(at)).unwrap_or_default()
     }
 
     /// The tokens of an item.
@@ -378,6 +379,14 @@ fn speaker_of(item: &Item) -> ItemSpeaker {
         (_, Origin::Harness { kind: Some(kind), .. }) if NOTE_KINDS.contains(&&**kind) => ItemSpeaker::Program,
         (_, Origin::Harness { .. }) | (Role::System | Role::Developer, _) => ItemSpeaker::Instructor,
         (Role::User, Origin::Said) => ItemSpeaker::User,
+    }
+}
+
+/// The text of an item, also what the model says to people in a thought, which cannot be replaced.
+fn said_in(item: &Item) -> Option<Cow<'_, str>> {
+    match item {
+        Item::Reasoning(reasoning) if reasoning.is_told => Some(Cow::Borrowed(&reasoning.text)),
+        _ => text_of(item),
     }
 }
 

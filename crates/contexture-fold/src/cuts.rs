@@ -37,7 +37,7 @@ struct CutChunk {
     span: u32,
     edit_distance: Option<usize>,
     is_hit: bool,
-    is_in_doubt: bool,
+    is_changed: bool,
 }
 
 /// The time at which chunks are looked at.
@@ -103,7 +103,7 @@ impl FileCuts {
                     span: newest(|line| line.span),
                     edit_distance: edit_distance(segment, &lines),
                     is_hit: segment.is_hit,
-                    is_in_doubt: !body.iter().all(Line::is_sure),
+                    is_changed: body.iter().any(Line::is_changed),
                     lines,
                 });
             });
@@ -140,7 +140,7 @@ impl CutChunk {
             is_pending: file.is_pending(),
             is_pointed_at: new_mentions.any(|mention| self.holds(file, mention)),
             talk_words: 0.0,
-            is_in_doubt: self.is_in_doubt,
+            is_changed: self.is_changed,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Decisions about a window, which are stored and replayed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use thiserror::Error;
 use super::claims::LinesClaim;
 use super::policy::FoldWhen;
 use super::written::ACCOUNT_START;
-use contexture_files::disk::OnDisk;
+use contexture_files::disk::{NotCompared, OnDisk};
 use contexture_files::model::{Compared, FileModel, Found};
 
 /// The field of a stored decision that holds its version.
@@ -95,8 +96,9 @@ pub enum FoldDecision {
 }
 
 /// The version in which decisions are stored. Version 0.1 of the program stored them without one, as version 1. Since
-/// version 3 a fold also shows what the agent said, and since version 4 its calls and their outputs.
-const STORED_VERSION: u64 = 4;
+/// version 3 a fold also shows what the agent said, since version 4 its calls and their outputs, and since version 5 a view
+/// says of lines whether the file changed since, and a comparison why files were not compared.
+const STORED_VERSION: u64 = 5;
 
 /// Why a stored decision cannot be read.
 #[derive(Debug, Error)]
@@ -171,7 +173,7 @@ impl Checked {
         let compared = |(file, on_disk)| match on_disk {
             OnDisk::Unchanged => Some(Compared { file, found: Found::Unchanged }),
             OnDisk::Gone => model.compare(file, None),
-            OnDisk::Unreadable => model.compare_unreadable(file),
+            OnDisk::NotCompared(why) => model.not_compared(file, why),
             OnDisk::Text(text) => model.compare(file, Some(&text)),
         };
         Self { at, files: found.into_iter().filter_map(compared).collect() }
@@ -182,15 +184,26 @@ impl Checked {
         let gone = self.files.iter().filter(|file| file.found == Found::Gone).count();
         let is_changed = |file: &&Compared| match &file.found {
             Found::There(there) => there.regions.iter().any(|region| !region.made_of.is_empty()),
-            Found::Unreadable => true,
-            Found::Unchanged | Found::Gone => false,
+            Found::Unchanged | Found::Gone | Found::Unreadable | Found::NotCompared(_) => false,
         };
         (self.files.iter().filter(is_changed).count(), gone)
+    }
+
+    /// How many files were not compared, by the reason.
+    pub fn not_compared(&self) -> BTreeMap<NotCompared, usize> {
+        let mut reasons = BTreeMap::new();
+        for file in &self.files {
+            if let Found::NotCompared(why) = file.found {
+                *reasons.entry(why).or_default() += 1;
+            }
+        }
+        reasons
     }
 
     /// Describes the result in plain words.
     pub fn reason(&self) -> String {
         match self.differences() {
+            (0, 0) if !self.not_compared().is_empty() => "files could not be compared with the disk".to_owned(),
             (0, 0) => "files were compared with the disk, and none had changed".to_owned(),
             (changed, gone) => format!("files were compared with the disk: {changed} changed, {gone} gone"),
         }

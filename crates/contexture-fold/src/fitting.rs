@@ -19,7 +19,7 @@ pub const WEIGHTS: [(&str, f64); WEIGHT_COUNT] = [
     ("talk-words", weight::TALK_WORDS),
     ("span", weight::SPAN),
     ("asks", weight::ASKS),
-    ("in-doubt", weight::IN_DOUBT),
+    ("changed", weight::IN_DOUBT),
 ];
 
 /// The values that the weights are multiplied by; the sum of the products is the need.
@@ -37,7 +37,7 @@ pub fn terms(signs: &Signs) -> [f64; WEIGHT_COUNT] {
         signs.talk_words,
         f64::from(signs.span).ln_1p() - weight::MIDDLE_SPAN,
         (signs.asks as f64).ln_1p(),
-        flag(signs.is_in_doubt),
+        flag(signs.is_changed),
     ]
 }
 
@@ -68,7 +68,7 @@ mod tests {
         is_pending: false,
         is_pointed_at: false,
         talk_words: 0.0,
-        is_in_doubt: false,
+        is_changed: false,
     };
 
     #[track_caller]
@@ -84,7 +84,7 @@ mod tests {
         check(Signs { edit_age: Some(7.0), is_file_edited: true, edit_distance: Some(0), ..NOTHING });
         check(Signs { is_named: true, asks: 3, span: 80, ..NOTHING });
         check(Signs { is_pending: true, ..NOTHING });
-        check(Signs { is_in_doubt: true, ..NOTHING });
+        check(Signs { is_changed: true, ..NOTHING });
         check(Signs { is_pointed_at: true, talk_words: 0.5, ..NOTHING });
     }
 }

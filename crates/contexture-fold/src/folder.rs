@@ -52,6 +52,13 @@ impl Folder {
         self
     }
 
+    /// The same with a function that says what an item sets for everything after it, by names: of each name the newest
+    /// item, with its step, stays in every window.
+    pub fn with_settings(mut self, sets: impl Fn(&Item) -> Vec<Box<str>> + Send + Sync + 'static) -> Self {
+        self.settings.sets = Arc::new(sets);
+        self
+    }
+
     /// The same with a tool that shows the whole of a shortened text, which the model is told about.
     ///
     /// The tool is given a `hash` and a `from_line`, and returns the newest text in the log that
@@ -140,22 +147,33 @@ impl Folder {
 
     /// The files of which decisions show lines, to be looked at on the disk.
     pub fn files_of(&self, decisions: &[FoldDecision]) -> Vec<Wanted> {
-        let model = self.model();
         let mut files: Vec<usize> = decisions.iter().flat_map(FoldDecision::files).collect();
         files.sort_unstable();
         files.dedup();
-        let wanted = |file: usize| {
-            let path = model.files().get(file)?.path.clone();
-            // Printed lines have an entry with a name, but are not a file.
-            let is_file = model.place(&path) == Some(file);
-            is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
-        };
-        files.into_iter().filter_map(wanted).collect()
+        files.into_iter().filter_map(|file| self.wanted(file)).collect()
     }
 
-    /// Whether files on the disk differ from what is known of them.
+    fn wanted(&self, file: usize) -> Option<Wanted> {
+        let model = self.model();
+        let path = model.files().get(file)?.path.clone();
+        // Printed lines have an entry with a name, but are not a file.
+        let is_file = model.place(&path) == Some(file);
+        is_file.then(|| Wanted { file, path, is_as_compared: model.is_as_compared(file) })
+    }
+
+    /// The files that were touched last, which a decision may be about to show.
+    pub fn files_in_use(&self, most: usize) -> Vec<Wanted> {
+        let files = self.model().files();
+        let mut newest: Vec<usize> = (0..files.len()).filter(|file| files[*file].known_lines() > 0).collect();
+        newest.sort_by_key(|file| std::cmp::Reverse(files[*file].touched));
+        newest.truncate(most);
+        newest.into_iter().filter_map(|file| self.wanted(file)).collect()
+    }
+
+    /// Whether files on the disk differ from what is known of them, or may differ.
     pub fn differs(&self, found: Vec<(usize, OnDisk)>) -> bool {
-        Checked::new(self.len(), self.model(), found).differences() != (0, 0)
+        let checked = Checked::new(self.len(), self.model(), found);
+        checked.differences() != (0, 0) || !checked.not_compared().is_empty()
     }
 
     /// How many items it took in.

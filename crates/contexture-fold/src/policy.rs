@@ -21,9 +21,6 @@ pub struct Policy {
     pub verbatim: bool,
     /// When the past is folded.
     pub when: FoldWhen,
-    /// Whether folds keep twice as much of what is recent as usual.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub careful: bool,
     /// Whether folds leave half of the budget free, so that the next one comes later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lean: bool,
@@ -53,15 +50,7 @@ impl Policy {
     /// The policy for a budget, with Anthropic's prices.
     pub fn new(budget: u64) -> Self {
         let when = FoldWhen::default();
-        Self {
-            budget,
-            prices: Prices::ANTHROPIC,
-            pins: Pins::new(),
-            verbatim: false,
-            when,
-            careful: false,
-            lean: false,
-        }
+        Self { budget, prices: Prices::ANTHROPIC, pins: Pins::new(), verbatim: false, when, lean: false }
     }
 
     /// The same with another budget.
@@ -85,12 +74,6 @@ impl Policy {
     /// The same with pins, which apply to everything that is taken in from then on.
     pub fn with_pins(mut self, pins: Pins) -> Self {
         self.pins = pins;
-        self
-    }
-
-    /// The same with twice as much of what is recent, and folds only when the window is full.
-    pub fn careful(mut self) -> Self {
-        (self.careful, self.when) = (true, FoldWhen::Forced);
         self
     }
 

@@ -9,7 +9,8 @@ use contexture_core::window::fence_for;
 
 use super::claims::LinesClaim;
 use super::tuning::{NEAR_LINES, weight};
-use contexture_files::model::{Cause, Claim, DiskChange, FileModel, FileState, Grade, Line, join_lines};
+use super::written::{CHANGED, SEEN, VERIFIED};
+use contexture_files::model::{Claim, DiskChange, Fact, FileModel, FileState, Line, join_lines};
 use contexture_text::one_line::one_line;
 
 /// A run of lines that is shown or left out as one.
@@ -56,8 +57,8 @@ pub struct Signs {
     pub is_pointed_at: bool,
     /// Rare words in common with recent talk, as a logarithm.
     pub talk_words: f64,
-    /// Whether one of its lines may have changed since it was seen.
-    pub is_in_doubt: bool,
+    /// Whether the file changed since one of its lines was seen.
+    pub is_changed: bool,
 }
 
 impl Chunk {
@@ -184,20 +185,21 @@ struct LineRun<'a> {
     regions: Vec<(Range<usize>, Claim)>,
 }
 
-/// Most regions of a run whose grades are told apart. With more, small ones get the grade of a worse one beside them.
+/// Most regions of a run of which different things are said. With more, of small ones is said what is said of a worse one
+/// beside them.
 const MAX_REGIONS: usize = 8;
 
-/// Joins regions until few enough are left, so that the grades of as few lines as possible become worse.
-fn joined(mut regions: Vec<(Range<usize>, Grade)>) -> Vec<Range<usize>> {
+/// Joins regions until few enough are left, so that something worse is said of as few lines as possible.
+fn joined(mut regions: Vec<(Range<usize>, Fact)>) -> Vec<Range<usize>> {
     while regions.len() > MAX_REGIONS {
         let worsened = |at: usize| {
             let (one, other) = (&regions[at], &regions[at + 1]);
             if one.1 > other.1 { one.0.len() } else { other.0.len() }
         };
         let at = (0..regions.len() - 1).min_by_key(|at| worsened(*at)).expect("there are several");
-        let (next, grade) = regions.remove(at + 1);
-        regions[at] = (regions[at].0.start..next.end, regions[at].1.min(grade));
-        // What is beside it may have the same grade now.
+        let (next, fact) = regions.remove(at + 1);
+        regions[at] = (regions[at].0.start..next.end, regions[at].1.min(fact));
+        // Of what is beside it the same may be said now.
         regions.dedup_by(|next, before| {
             let is_same = next.1 == before.1;
             if is_same {
@@ -213,8 +215,8 @@ impl<'a> LineRun<'a> {
     fn new(model: &'a FileModel, file: usize, segment: usize, lines: Range<usize>) -> Self {
         let mut regions = model.claims(file, segment, lines.clone());
         if regions.len() > MAX_REGIONS {
-            let graded = regions.into_iter().map(|(region, claim)| (region, claim.grade)).collect();
-            let joined = joined(graded).into_iter();
+            let told = regions.into_iter().map(|(region, claim)| (region, claim.fact)).collect();
+            let joined = joined(told).into_iter();
             regions = joined.map(|region| (region.clone(), model.claim(file, segment, region))).collect();
         }
         for (region, _) in &mut regions {
@@ -228,15 +230,15 @@ impl<'a> LineRun<'a> {
         self.regions.first().and_then(|(_, claim)| claim.first)
     }
 
-    /// Says which of its regions have another grade than most lines of the file.
+    /// Says of which of its regions something else is said than of most lines of the file.
     fn exceptions(&self, most: &Claim) -> String {
-        let is_other = |claim: &Claim| claim.grade != most.grade;
+        let is_other = |claim: &Claim| claim.fact != most.fact;
         match self.regions.as_slice() {
-            [(_, only)] if is_other(only) => format!(", {}", grade_text(only)),
+            [(_, only)] if is_other(only) => format!(", {}", fact_text(only)),
             [_] => String::new(),
             regions => {
                 let others = regions.iter().filter(|(_, claim)| is_other(claim));
-                others.map(|(region, claim)| format!("; {} {}", self.numbers(region), grade_text(claim))).collect()
+                others.map(|(region, claim)| format!("; {} {}", self.numbers(region), fact_text(claim))).collect()
             }
         }
     }
@@ -268,21 +270,23 @@ impl<'a> FileRuns<'a> {
         Self { file, index, runs: runs.collect(), is_whole }
     }
 
-    /// What is claimed of most of its lines. Of grades that are equally common it is the worst.
-    fn most(&self) -> &Claim {
+    /// What is claimed of most of its lines, with the moments of all of these. Of facts that are equally common it is the
+    /// worst.
+    fn most(&self) -> Claim {
         let regions = || self.runs.iter().flat_map(|run| &run.regions);
-        let lines_of = |grade: Grade| -> usize {
-            regions().filter(|(_, claim)| claim.grade == grade).map(|(region, _)| region.len()).sum()
+        let lines_of = |fact: Fact| -> usize {
+            regions().filter(|(_, claim)| claim.fact == fact).map(|(region, _)| region.len()).sum()
         };
-        let common = |(_, claim): &&(Range<usize>, Claim)| (lines_of(claim.grade), std::cmp::Reverse(claim.grade));
-        let grade = regions().max_by_key(common).map(|(_, claim)| claim.grade);
+        let common = |(_, claim): &&(Range<usize>, Claim)| (lines_of(claim.fact), std::cmp::Reverse(claim.fact));
+        let fact = regions().max_by_key(common).map(|(_, claim)| claim.fact);
+        let same = || regions().map(|(_, claim)| claim).filter(|claim| Some(claim.fact) == fact);
         // The first cause is that of the region that is known longest.
-        let is_it = |(_, claim): &&(Range<usize>, Claim)| Some(claim.grade) == grade;
-        &regions().filter(is_it).min_by_key(|(_, claim)| claim.since).expect("a view shows at least one run").1
+        let oldest = same().min_by_key(|claim| claim.since).expect("a view shows at least one run");
+        Claim { until: same().map(|claim| claim.until).max().unwrap_or(oldest.until), ..oldest.clone() }
     }
 
-    /// Writes a heading that says what is shown and how well most of it is known, then the lines. What is known less or
-    /// better is said where it is.
+    /// Writes a heading that says what is shown and what is known of most of it, then the lines. Anything else is said
+    /// where it is.
     fn write(&self, rendered: &mut Rendered) {
         let Self { file, index, runs, is_whole } = self;
         let text = &mut rendered.text;
@@ -292,19 +296,18 @@ impl<'a> FileRuns<'a> {
         let most = self.most();
         let changed = file.disk_change.as_ref().map_or_else(String::new, changed_on_disk);
         let ends = if file.has_carriage_returns() { "; has CR LF line ends" } else { "" };
-        let inside = if *is_whole { runs[0].exceptions(most) } else { String::new() };
+        let inside = if *is_whole { runs[0].exceptions(&most) } else { String::new() };
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "## `{}`: {whole}{shown} {noun}, {}{inside}{ends}{changed}",
-            one_line(&file.path),
-            grade_text(most)
-        );
+        let known = match file.not_compared {
+            Some(why) => format!("not compared ({}), as seen at message {}", why.as_str(), most.since),
+            None => fact_text(&most),
+        };
+        let _ = writeln!(text, "## `{}`: {whole}{shown} {noun}, {known}{inside}{ends}{changed}", one_line(&file.path));
         for run in runs {
             let _ = match run.first() {
                 _ if *is_whole => Ok(()),
-                Some(first) => writeln!(text, "from line {first}{}:", run.exceptions(most)),
-                None => writeln!(text, "lines of uncertain number{}:", run.exceptions(most)),
+                Some(first) => writeln!(text, "from line {first}{}:", run.exceptions(&most)),
+                None => writeln!(text, "lines of uncertain number{}:", run.exceptions(&most)),
             };
             let body = join_lines(run.lines);
             let fence = fence_for(&body);
@@ -333,27 +336,16 @@ fn changed_on_disk(change: &DiskChange) -> String {
     format!("; changed on disk since you read it{differ}: read it again")
 }
 
-/// Describes a grade and what lowered it first.
-fn grade_text(claim: &Claim) -> String {
-    match (claim.grade, claim.by.as_slice()) {
-        (Grade::Verified, _) => "verified on disk".to_owned(),
-        (Grade::Sure, _) => "sure".to_owned(),
-        (Grade::Presumed, [first, ..]) => format!("presumed ({} ran since)", short_cause(&first.by)),
-        (Grade::InDoubt, [first, ..]) => format!("in doubt (may have changed since {})", short_cause(&first.by)),
-        (Grade::Presumed, []) => "presumed".to_owned(),
-        (Grade::InDoubt, []) => "in doubt".to_owned(),
+/// Says what is known of lines.
+fn fact_text(claim: &Claim) -> String {
+    match (claim.fact, &claim.by) {
+        (Fact::Verified, _) => VERIFIED.to_owned(),
+        (Fact::Seen, _) if claim.since == claim.until => format!("{SEEN} message {}", claim.since),
+        (Fact::Seen, _) => format!("{SEEN} messages {}–{}", claim.since, claim.until),
+        (Fact::Changed, Some(cause)) => format!("{CHANGED} by {}", short_cause(&cause.by)),
+        (Fact::Changed, None) => CHANGED.to_owned(),
     }
 }
-
-/// Names the first few of some calls, on one line.
-pub(super) fn named_causes(causes: &[Cause]) -> String {
-    let named: Vec<String> = causes.iter().take(MAX_NAMED_CAUSES).map(|cause| short_cause(&cause.by)).collect();
-    let more = if causes.len() > MAX_NAMED_CAUSES { " and others" } else { "" };
-    format!("{}{more}", named.join(", "))
-}
-
-/// Most calls that a heading names.
-const MAX_NAMED_CAUSES: usize = 3;
 
 /// Longest name of a call in a heading, in characters.
 const MAX_CAUSE_CHARS: usize = 60;
@@ -383,7 +375,7 @@ pub fn need(signs: &Signs) -> f64 {
     let named = if signs.is_named { weight::NAMED } else { 0.0 };
     let pending = if signs.is_pending { weight::PENDING } else { 0.0 };
     let pointed_at = if signs.is_pointed_at { weight::POINTED_AT } else { 0.0 };
-    let in_doubt = if signs.is_in_doubt { weight::IN_DOUBT } else { 0.0 };
+    let changed = if signs.is_changed { weight::IN_DOUBT } else { 0.0 };
     weight::SEEN * seen * seen
         + edited
         + file_edited
@@ -391,7 +383,7 @@ pub fn need(signs: &Signs) -> f64 {
         + named
         + pending
         + pointed_at
-        + in_doubt
+        + changed
         + weight::TALK_WORDS * signs.talk_words
         + weight::SPAN * (log(f64::from(signs.span)) - weight::MIDDLE_SPAN)
         + weight::ASKS * log(signs.asks as f64)

@@ -3,7 +3,7 @@
 //! A window is shown to people as it was sent, so it is read from the text itself. Contents are fenced and paths stay on
 //! one line, so nothing in a file can pass for a heading.
 
-use contexture_files::model::Grade;
+use contexture_files::model::Fact;
 
 /// How the title of a part of the view begins; the number of the message follows.
 pub(crate) const FILES_TITLE: &str = "# Files as you know them at message ";
@@ -26,8 +26,17 @@ pub(crate) const CHANGED_TITLE: &str = "# What you changed";
 /// The title of what changed on the disk.
 pub(crate) const LOST_TITLE: &str = "# What changed on disk since you read it";
 
-/// How the sentence begins that names commands that ran since a part was written.
-pub(crate) const PRESUMED_START: &str = "Since message ";
+/// How a heading says that lines were compared with the disk.
+pub(crate) const VERIFIED: &str = "verified on disk";
+
+/// How a heading begins to say at which messages lines were seen.
+pub(crate) const SEEN: &str = "as you saw or wrote it at";
+
+/// How a heading begins to say that the file changed since.
+pub(crate) const CHANGED: &str = "changed since";
+
+/// How the sentence began, until version 4, that named commands that ran since a part was written.
+const PRESUMED_START: &str = "Since message ";
 
 /// How the sentence begins that says what does not fit.
 pub(crate) const LEFT_OUT_START: &str = "Some of your own changes";
@@ -98,9 +107,11 @@ pub struct ToldLines {
     pub count: usize,
     /// Whether these are all lines of the file.
     pub is_whole: bool,
-    /// How well they are known.
-    pub grade: Grade,
-    /// What lowered the grade first.
+    /// What is said of them.
+    pub fact: Fact,
+    /// The first and the last message at which they were seen or written, if that is said.
+    pub moments: Option<(u32, u32)>,
+    /// What changed the file since; of windows until version 4 also what may have.
     pub cause: Option<String>,
     /// Whether the text says that the file changed on the disk since.
     pub has_changed_on_disk: bool,
@@ -148,8 +159,7 @@ fn body_of(lines: &mut std::str::Lines<'_>, opened: &str) -> usize {
 struct Heading {
     path: String,
     is_whole: bool,
-    grade: Grade,
-    cause: Option<String>,
+    said: Said,
     regions: Vec<RegionTold>,
     has_changed_on_disk: bool,
 }
@@ -158,7 +168,14 @@ struct Heading {
 struct RegionTold {
     first: usize,
     last: usize,
-    grade: Grade,
+    said: Said,
+}
+
+/// What is said of lines.
+#[derive(Clone, Default)]
+struct Said {
+    fact: Fact,
+    moments: Option<(u32, u32)>,
     cause: Option<String>,
 }
 
@@ -166,7 +183,7 @@ struct RegionTold {
 struct RunTold {
     first: Option<usize>,
     /// What is said of all of them.
-    all: Option<(Grade, Option<String>)>,
+    all: Option<Said>,
     regions: Vec<RegionTold>,
 }
 
@@ -176,13 +193,12 @@ impl Heading {
         if written == Written::References {
             // The file as it was on the disk when the message came.
             let path = &rest[..rest.rfind('`')?];
-            let (grade, regions) = (Grade::Verified, Vec::new());
+            let said = Said { fact: Fact::Verified, ..Said::default() };
             return Some(Self {
                 path: path.to_owned(),
                 is_whole: false,
-                grade,
-                cause: None,
-                regions,
+                said,
+                regions: Vec::new(),
                 has_changed_on_disk: false,
             });
         }
@@ -198,10 +214,10 @@ impl Heading {
         };
         let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let rest = rest.strip_prefix(" lines, ").or_else(|| rest.strip_prefix(" line, "))?;
-        let (grade, cause, rest) = grade_in(rest)?;
+        let (said, rest) = said_in(rest)?;
         let regions = regions_in(rest);
         let has_changed_on_disk = rest.contains("; changed on disk since you read it");
-        Some(Self { path: path.to_owned(), is_whole, grade, cause, regions, has_changed_on_disk })
+        Some(Self { path: path.to_owned(), is_whole, said, regions, has_changed_on_disk })
     }
 
     fn tell(&self, run: Option<RunTold>, count: usize, told: &mut Vec<ToldLines>) {
@@ -209,31 +225,32 @@ impl Heading {
             Some(run) => (run.first, run.all, run.regions),
             None => (self.is_whole.then_some(1), None, Vec::new()),
         };
-        let (grade, cause) = all.unwrap_or_else(|| (self.grade, self.cause.clone()));
+        let said = all.unwrap_or_else(|| self.said.clone());
         let regions = if regions.is_empty() && self.is_whole { &self.regions } else { &regions };
         let begin = first.unwrap_or(1);
         let mut at = begin;
         let end = begin + count;
-        let mut push = |from: usize, to: usize, grade: Grade, cause: Option<String>| {
+        let mut push = |from: usize, to: usize, said: &Said| {
             if to > from {
                 told.push(ToldLines {
                     path: self.path.clone(),
                     first: first.map(|_| from),
                     count: to - from,
                     is_whole: self.is_whole && to - from == count,
-                    grade,
-                    cause,
+                    fact: said.fact,
+                    moments: said.moments,
+                    cause: said.cause.clone(),
                     has_changed_on_disk: self.has_changed_on_disk,
                 });
             }
         };
         for region in regions {
             let (from, to) = (region.first.clamp(at, end), (region.last + 1).clamp(at, end));
-            push(at, from, grade, cause.clone());
-            push(from, to, region.grade, region.cause.clone());
+            push(at, from, &said);
+            push(from, to, &region.said);
             at = to.max(at);
         }
-        push(at, end, grade, cause.clone());
+        push(at, end, &said);
     }
 }
 
@@ -247,45 +264,59 @@ impl RunTold {
             }
             None => (None, line.strip_prefix("lines of uncertain number")?),
         };
-        let all = rest.strip_prefix(", ").and_then(grade_in).map(|(grade, cause, _)| (grade, cause));
+        let all = rest.strip_prefix(", ").and_then(said_in).map(|(said, _)| said);
         Some(Self { first, all, regions: regions_in(rest) })
     }
 }
 
-/// The grade at the start of a text, with its cause, and what follows.
-fn grade_in(text: &str) -> Option<(Grade, Option<String>, &str)> {
-    let words = [
-        ("verified on disk", Grade::Verified),
-        ("sure", Grade::Sure),
-        ("presumed", Grade::Presumed),
-        ("in doubt", Grade::InDoubt),
-    ];
-    let (rest, grade) = words.into_iter().find_map(|(word, grade)| Some((text.strip_prefix(word)?, grade)))?;
-    let opened = rest.strip_prefix(" (may have changed since `").or_else(|| rest.strip_prefix(" (`"));
-    let Some(opened) = opened else { return Some((grade, None, rest)) };
+/// How headings until version 4 said what is known of lines. What may have changed is as it was seen.
+const OLD_WORDS: [&str; 3] = ["sure", "presumed", "in doubt"];
+
+/// What is said at the start of a text, and what follows.
+fn said_in(text: &str) -> Option<(Said, &str)> {
+    let said = |fact| Said { fact, ..Said::default() };
+    if let Some(rest) = text.strip_prefix(VERIFIED) {
+        return Some((said(Fact::Verified), rest));
+    }
+    if let Some(rest) = text.strip_prefix(SEEN) {
+        let rest = rest.strip_prefix(" messages ").or_else(|| rest.strip_prefix(" message "))?;
+        let (since, rest) = number_in(rest)?;
+        let (until, rest) = rest.strip_prefix('–').and_then(number_in).unwrap_or((since, rest));
+        let moments = Some((u32::try_from(since).ok()?, u32::try_from(until).ok()?));
+        return Some((Said { moments, ..said(Fact::Seen) }, rest));
+    }
+    let (fact, rest) = match text.strip_prefix(CHANGED) {
+        Some(rest) => (Fact::Changed, rest),
+        None => (Fact::Seen, OLD_WORDS.iter().find_map(|word| text.strip_prefix(word))?),
+    };
+    let opened = [" by `", " (may have changed since `", " (`"].iter().find_map(|start| rest.strip_prefix(start));
+    let Some(opened) = opened else { return Some((said(fact), rest)) };
     // A cause has no backticks.
     let (cause, rest) = opened.split_once('`')?;
     let rest = rest.strip_prefix(" ran since)").or_else(|| rest.strip_prefix(')')).unwrap_or(rest);
-    Some((grade, Some(cause.to_owned()), rest))
+    Some((Said { cause: Some(cause.to_owned()), ..said(fact) }, rest))
 }
 
-/// The regions that a heading tells apart: `; lines 3–5 in doubt (…)`.
+/// The number at the start of a text, and what follows.
+fn number_in(text: &str) -> Option<(usize, &str)> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+/// The regions of which a heading says something else: `; lines 3–5 changed since by …`.
 fn regions_in(mut text: &str) -> Vec<RegionTold> {
     let mut regions = Vec::new();
     while let Some(at) = text.find("; line") {
         text = text[at + "; line".len()..].trim_start_matches('s').trim_start();
-        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-        let Ok(first) = text[..end].parse() else { continue };
-        let mut rest = &text[end..];
+        let Some((first, mut rest)) = number_in(text) else { continue };
         let mut last = first;
         if let Some(more) = rest.strip_prefix('–') {
-            let end = more.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(more.len());
-            let Ok(number) = more[..end].parse() else { continue };
-            (last, rest) = (number, &more[end..]);
+            let Some((number, more)) = number_in(more) else { continue };
+            (last, rest) = (number, more);
         }
         let rest = rest.strip_prefix(" of these").unwrap_or(rest);
-        let Some((grade, cause, rest)) = rest.strip_prefix(' ').and_then(grade_in) else { continue };
-        regions.push(RegionTold { first, last, grade, cause });
+        let Some((said, rest)) = rest.strip_prefix(' ').and_then(said_in) else { continue };
+        regions.push(RegionTold { first, last, said });
         text = rest;
     }
     regions
@@ -295,57 +326,72 @@ fn regions_in(mut text: &str) -> Vec<RegionTold> {
 mod tests {
     use super::*;
 
-    /// A path, its first line, how many, their grade, and why.
-    type Told<'a> = (&'a str, Option<usize>, usize, Grade, Option<&'a str>);
+    /// A path, its first line, how many, what is said of them, at which messages, and why.
+    type Told<'a> = (&'a str, Option<usize>, usize, Fact, Option<(u32, u32)>, Option<&'a str>);
 
     #[track_caller]
     fn check(text: &str, expected: &[Told<'_>]) {
         let told = told_lines(text);
         let told: Vec<_> = told
             .iter()
-            .map(|lines| (lines.path.as_str(), lines.first, lines.count, lines.grade, lines.cause.as_deref()))
+            .map(|told| (told.path.as_str(), told.first, told.count, told.fact, told.moments, told.cause.as_deref()))
             .collect();
         assert_eq!(told, expected);
     }
 
     #[test]
-    fn the_lines_of_a_view_are_read_with_grades_and_causes() {
-        use Grade::{InDoubt, Presumed, Sure, Verified};
+    fn the_lines_of_a_view_are_read_with_what_is_said_of_them() {
+        use Fact::{Changed, Seen, Verified};
         check(
-            "# Files as you know them at message 7\n## `a.rs`: whole file, 3 lines, sure\n```\nx\ny\nz\n```\n\
-             ## `b.rs`: 4 lines, in doubt (may have changed since `cargo fix`)\nfrom line 10; line 11 sure:\n```\na\nb\nc\n```\n\
-             lines of uncertain number, presumed (`ls` ran since):\n````\n```\n````\n",
+            "# Files as you know them at message 7\n## `a.rs`: whole file, 3 lines, as you saw or wrote it at message 5\n```\nx\ny\nz\n```\n\
+             ## `b.rs`: 4 lines, changed since by `sed -i`\nfrom line 10; line 11 as you saw or wrote it at messages 3–6:\n```\na\nb\nc\n```\n\
+             lines of uncertain number, as you saw or wrote it at message 2:\n````\n```\n````\n",
             &[
-                ("a.rs", Some(1), 3, Sure, None),
-                ("b.rs", Some(10), 1, InDoubt, Some("cargo fix")),
-                ("b.rs", Some(11), 1, Sure, None),
-                ("b.rs", Some(12), 1, InDoubt, Some("cargo fix")),
-                ("b.rs", None, 1, Presumed, Some("ls")),
+                ("a.rs", Some(1), 3, Seen, Some((5, 5)), None),
+                ("b.rs", Some(10), 1, Changed, None, Some("sed -i")),
+                ("b.rs", Some(11), 1, Seen, Some((3, 6)), None),
+                ("b.rs", Some(12), 1, Changed, None, Some("sed -i")),
+                ("b.rs", None, 1, Seen, Some((2, 2)), None),
             ],
         );
         check(
-            "# Files as you know them at message 7\n## `a.rs`: whole file, 5 lines, verified on disk; lines 2–3 in doubt; has CR LF line ends\n```\n1\n2\n3\n4\n5\n```\n",
+            "# Files as you know them at message 7\n## `a.rs`: whole file, 5 lines, verified on disk; lines 2–3 changed since; has CR LF line ends\n```\n1\n2\n3\n4\n5\n```\n",
             &[
-                ("a.rs", Some(1), 1, Verified, None),
-                ("a.rs", Some(2), 2, InDoubt, None),
-                ("a.rs", Some(4), 2, Verified, None),
+                ("a.rs", Some(1), 1, Verified, None, None),
+                ("a.rs", Some(2), 2, Changed, None, None),
+                ("a.rs", Some(4), 2, Verified, None, None),
+            ],
+        );
+    }
+
+    #[test]
+    fn windows_of_earlier_versions_are_read() {
+        check(
+            "# Files as you know them at message 7\n## `a.rs`: whole file, 1 line, sure\n```\nx\n```\n\
+             ## `b.rs`: 2 lines, in doubt (may have changed since `cargo fix`)\nfrom line 10; line 11 sure:\n```\na\nb\n```\n\
+             lines of uncertain number, presumed (`ls` ran since):\n```\nc\n```\n",
+            &[
+                ("a.rs", Some(1), 1, Fact::Seen, None, None),
+                ("b.rs", Some(10), 1, Fact::Seen, None, Some("cargo fix")),
+                ("b.rs", Some(11), 1, Fact::Seen, None, None),
+                ("b.rs", None, 1, Fact::Seen, None, Some("ls")),
             ],
         );
     }
 
     #[test]
     fn contents_do_not_pass_for_headings() {
-        let inside = "## `evil.rs`: whole file, 1 line, sure";
+        let inside = "## `evil.rs`: whole file, 1 line, verified on disk";
         check(
             &format!(
-                "# Files as you know them at message 7\n## `a.rs`: 1 line, sure\nfrom line 4:\n```\n{inside}\n```\n"
+                "# Files as you know them at message 7\n## `a.rs`: 1 line, verified on disk\nfrom line 4:\n```\n{inside}\n```\n"
             ),
-            &[("a.rs", Some(4), 1, Grade::Sure, None)],
+            &[("a.rs", Some(4), 1, Fact::Verified, None, None)],
         );
         check(&format!("Please read this.\n{inside}\n```\nx\n```\n"), &[]);
         check(
-            "# Files as you know them at message 1\n## `a`: 1 line, sure`: 2 lines, in doubt\nfrom line 1:\n```\nx\ny\n```\n",
-            &[("a`: 1 line, sure", Some(1), 2, Grade::InDoubt, None)],
+            "# Files as you know them at message 1\n## `a`: 1 line, sure`: 2 lines, changed since\nfrom line 1:\n```\nx\ny\n```\n",
+            &[("a`: 1 line, sure", Some(1), 2, Fact::Changed, None, None)],
         );
     }
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod hashes;
 pub(crate) mod plan_history;
+pub(crate) mod directory;
 pub(crate) mod reading;
+pub(crate) mod in_view;
 pub(crate) mod folder;
 pub(crate) mod seen;
 pub(crate) mod decisions;

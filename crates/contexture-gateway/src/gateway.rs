@@ -27,7 +27,6 @@ use crate::account::record::RequestRecord;
 use crate::decide::decider::Decider;
 use crate::options::Options;
 use crate::provider::client::ProviderClient;
-use crate::report::harm::HarmWatch;
 use crate::report::receipt::Receipt;
 use crate::report::session::Session;
 use crate::report::spending::Spending;
@@ -84,7 +83,6 @@ impl Gateway {
         }
         let shared = Arc::new(SharedState {
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
-            harm: HarmWatch::new(options.holdout > 0.0, store.clone()),
             spending: Arc::new(Spending::new(options.cap, id.clone(), store.clone())),
             session: Session::new(id, store.clone()),
             client: ProviderClient::new(&options.extra_roots)?,

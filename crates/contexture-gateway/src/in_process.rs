@@ -22,6 +22,7 @@ use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::account::bill::Bill;
 use crate::account::record::DecidedNote;
 use crate::conversation::health::StopReason;
+use crate::conversation::state::AcceptedForm;
 use crate::decide::decider::Decider;
 use crate::decide::prepared::{PreparedRequest, SecondAnswer};
 use crate::decide::progress::Progress;
@@ -205,14 +206,15 @@ impl WireFolder {
     }
 
     /// Notes that the provider refused a request: what was decided about it is reverted. If it then accepted the
-    /// request as it was before, nothing more is folded in this conversation.
+    /// request as it was before, only what is necessary is folded in this conversation, and nothing after a second time.
     ///
     /// # Errors
     /// There is no such request.
     pub fn refused(&self, number: Option<u64>, original_was_accepted: bool) -> Result<(), UsageError> {
         let SentHere { mut prepared, .. } = self.taken(number)?;
         if original_was_accepted {
-            prepared.give_up(SecondAnswer::Accepted, None);
+            let accepted = AcceptedForm::Original { was_earlier_refused: false, unbound: None };
+            prepared.give_up(SecondAnswer::Accepted, Vec::new(), accepted);
         } else {
             prepared.note_refused();
         }
@@ -255,9 +257,18 @@ impl WireFolder {
     /// Decides, however long it takes. A fault inside leaves the earlier decisions in effect.
     fn decided(&self, incoming: &IncomingRequest) -> PreparedRequest {
         // Files are read on a runtime of this call: one that lives longer would have threads, which a fork loses.
-        let runtime = || tokio::runtime::Builder::new_current_thread().build().ok();
+        // Its one thread keeps the time that a slow disk may take.
+        let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().ok();
         let runtime = if self.reads_files { runtime() } else { None };
-        let _entered = runtime.as_ref().map(tokio::runtime::Runtime::enter);
+        let entered = runtime.as_ref().map(tokio::runtime::Runtime::enter);
+        let prepared = self.decided_inside(incoming);
+        drop(entered);
+        // A disk that hangs is not waited for.
+        runtime.into_iter().for_each(tokio::runtime::Runtime::shutdown_background);
+        prepared
+    }
+
+    fn decided_inside(&self, incoming: &IncomingRequest) -> PreparedRequest {
         let progress = Progress::new(Instant::now() + PATIENCE);
         let deciding = AssertUnwindSafe(|| self.decider.decide(incoming, &progress));
         catch_unwind(deciding).unwrap_or_else(|_| {
@@ -265,7 +276,7 @@ impl WireFolder {
             if let Some(found) = &found {
                 found.conversation.state().health_mut().stop(StopReason::WentWrong);
             }
-            let settling = AssertUnwindSafe(|| self.decider.fallback(incoming, found, PassReason::WentWrong));
+            let settling = AssertUnwindSafe(|| self.decider.fallback(incoming, found, PassReason::WentWrong, false));
             catch_unwind(settling).unwrap_or_else(|_| self.decider.unread(incoming, PassReason::WentWrong))
         })
     }

@@ -33,7 +33,7 @@ pub use accept::access;
 pub use accept::access::AccessKey;
 pub use account::record::RequestRecord;
 pub use gateway::{Gateway, StartError};
-pub use options::{Options, WindowEditor};
+pub use options::{DEFAULT_BUDGET, LEAST_BUDGET, Options, References, WHOLE_WINDOW, WindowEditor};
 pub use provider::prepare_tls;
 pub use provider::tls::ExtraRoots;
 pub use provider::upstream::Upstreams;

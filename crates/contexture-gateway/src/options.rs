@@ -23,6 +23,16 @@ use crate::watch::Watcher;
 /// How long the gateway may work on a request before it makes no new decisions about it.
 const OWN_WORK: Duration = Duration::from_millis(50);
 
+/// The most tokens of a request if nothing else is said: of the budgets that were tried on recorded work the smallest with
+/// which no session cost more than unchanged.
+pub const DEFAULT_BUDGET: u64 = 112_000;
+
+/// The smallest budget.
+pub const LEAST_BUDGET: u64 = 4_000;
+
+/// The budget that stands for all of a model's window.
+pub const WHOLE_WINDOW: u64 = u64::MAX;
+
 /// Largest body that is parsed; larger ones are forwarded unchanged.
 const READ_BYTES: usize = 64 << 20;
 
@@ -40,6 +50,18 @@ pub enum WindowEditor {
     Ours,
 }
 
+/// In which text of the user's role `#path` names a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum References {
+    /// In none: what a person types is not known of the agent.
+    #[default]
+    Unknown,
+    /// In the one block of a message that does not begin with one of these, as the agent's file says.
+    Beside(&'static [&'static str]),
+    /// In the one block of a message that no known agent puts there: the user says that the agent has a person's text only.
+    Typed,
+}
+
 /// The options of a gateway.
 #[derive(Clone)]
 pub struct Options {
@@ -54,8 +76,11 @@ pub struct Options {
     pub is_supervised: bool,
     /// How long a client may take to send the headers of a request.
     pub header_time: Duration,
-    /// The most tokens of a request; `None` uses the model's window.
+    /// The most tokens of a request, or [`WHOLE_WINDOW`]; `None` is [`DEFAULT_BUDGET`].
     pub budget: Option<u64>,
+    /// How many tokens of a model's window are free when the agent summarises its conversation by itself. From there on
+    /// nothing counts as saved.
+    pub leaves: u64,
     /// Whether everything is sent unchanged and decisions are only recorded.
     pub observe: bool,
     /// The share of conversations that are forwarded unchanged, for comparison.
@@ -68,6 +93,8 @@ pub struct Options {
     pub diagnose: bool,
     /// The working directory of the agent, if known.
     pub directory: Option<Arc<str>>,
+    /// In which text of the user's role `#path` names a file beneath the directory.
+    pub references: References,
     /// Where conversations, decisions and receipts are stored: a file, or a database as `postgres://user@host/database`.
     /// `None` stores nothing.
     pub store: Option<PathBuf>,
@@ -99,8 +126,12 @@ impl Options {
         self.directory.clone().or_else(|| self.memory.as_ref()?.own_place())
     }
 
-    /// How long the gateway may work on a request, with what its memory may wait for.
+    /// How long the gateway may work on a request: what it may wait for its memory is added, so that folds have their own
+    /// time whatever that takes. None if it is to decide nothing.
     pub(crate) fn working_time(&self) -> Duration {
+        if self.own_work.is_zero() {
+            return Duration::ZERO;
+        }
         self.own_work + self.memory.as_ref().map_or(Duration::ZERO, GatewayMemory::waiting)
     }
 }
@@ -114,12 +145,14 @@ impl Default for Options {
             is_supervised: false,
             header_time: HEADER_TIME,
             budget: None,
+            leaves: 0,
             observe: false,
             holdout: 0.0,
             cap: Cap::default(),
             editor: WindowEditor::default(),
             diagnose: false,
             directory: None,
+            references: References::default(),
             store: None,
             store_bytes: STORE_BYTES,
             memory: None,

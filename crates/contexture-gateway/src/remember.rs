@@ -2,6 +2,7 @@
 //! kept.
 
 mod readers;
+mod late;
 mod memory;
 pub(crate) mod recalled;
 pub(crate) mod passing;

@@ -3,7 +3,6 @@
 pub mod receipt;
 pub mod told;
 pub mod compare;
-pub(crate) mod harm;
 pub(crate) mod spending;
 pub(crate) mod session;
 pub(crate) mod metrics;

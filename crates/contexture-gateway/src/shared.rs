@@ -9,7 +9,6 @@ use crate::accept::health::Readiness;
 use crate::decide::decider::Decider;
 use crate::options::Options;
 use crate::provider::client::ProviderClient;
-use crate::report::harm::HarmWatch;
 use crate::report::receipt::Receipt;
 use crate::report::session::Session;
 use crate::report::spending::Spending;
@@ -20,8 +19,6 @@ pub(crate) struct SharedState {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Arc<Decider>,
     pub(crate) session: Session,
-    /// The signals of harm beside those of the held-out group.
-    pub(crate) harm: HarmWatch,
     /// What was spent, against the cap.
     pub(crate) spending: Arc<Spending>,
     /// Who may use the gateway.
@@ -42,7 +39,6 @@ impl SharedState {
     /// The receipt of all requests so far, with what is used of the cap.
     pub(crate) fn receipt(&self) -> Receipt {
         let mut receipt = self.session.receipt();
-        receipt.notes.extend(self.harm.why());
         receipt.cap = self.spending.used(self.decider.now_ms());
         receipt
     }

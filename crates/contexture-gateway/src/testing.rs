@@ -1,7 +1,9 @@
-//! The test kit of the gateway, behind the feature `testing`: a provider's cache, its rules, and recorded sessions as a
+//! The test kit of the gateway, behind the feature `testing`: a provider's cache, its rules, what is in
+//! force in a request, and recorded sessions as a
 //! client would send them.
 
 pub mod cache;
+pub mod in_force;
 pub mod rules;
 
 pub use crate::simulate::recorded;

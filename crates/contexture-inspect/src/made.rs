@@ -1,6 +1,6 @@
 //! Names for what Contexture wrote, as people know it.
 
-use contexture::files::model::Grade;
+use contexture::files::model::Fact;
 use contexture::fold::{RECORDS_MARK, ToldLines, Written, told_lines};
 
 use super::block::{BlockDraft, BlockKind, BlockSource};
@@ -77,9 +77,6 @@ pub fn views(block: u32, text: &str) -> Vec<FileView> {
     told_lines(text).into_iter().map(|lines| view(block, lines)).collect()
 }
 
-/// Why lines are in doubt that no later call can have changed.
-const UNCERTAIN: &str = "the calls that showed or changed these lines do not tell exactly what they are";
-
 fn view(block: u32, told: ToldLines) -> FileView {
     let lines = match (told.first, told.count) {
         (_, count) if told.is_whole => format!("all {count}"),
@@ -92,26 +89,29 @@ fn view(block: u32, told: ToldLines) -> FileView {
         true => Some("changed on disk since it was read".to_owned()),
         false => told.cause.map(|cause| cut(&cause, 120)),
     };
-    // Nothing ran since: what showed or changed these lines left open what they are.
-    let cause = cause.or_else(|| (told.grade == Grade::InDoubt).then(|| UNCERTAIN.to_owned()));
+    let cause = cause.or_else(|| told.moments.map(moments_text));
     FileView {
         block,
         path: told.path,
         lines,
         count: told.count as u64,
-        grade: grade(told.grade),
+        grade: grade(told.fact),
         cause,
         is_written: true,
     }
 }
 
-/// The grade as the API has it.
-pub fn grade(grade: Grade) -> FileGrade {
-    match grade {
-        Grade::InDoubt => FileGrade::InDoubt,
-        Grade::Presumed => FileGrade::Presumed,
-        Grade::Sure => FileGrade::Sure,
-        Grade::Verified => FileGrade::Verified,
+/// The messages at which lines were seen or written.
+fn moments_text((since, until): (u32, u32)) -> String {
+    if since == until { format!("at message {since}") } else { format!("at messages {since}–{until}") }
+}
+
+/// A fact as the API has it.
+pub fn grade(fact: Fact) -> FileGrade {
+    match fact {
+        Fact::Changed => FileGrade::Changed,
+        Fact::Seen => FileGrade::Seen,
+        Fact::Verified => FileGrade::Verified,
     }
 }
 
@@ -121,16 +121,14 @@ mod tests {
 
     #[test]
     fn blocks_are_named_by_what_they_hold() {
-        let text = "# Files as you know them at message 7\n## `src/a.rs`: whole file, 1 line, sure\n```\nx\n```\n\
-                    ## `src/b.rs`: 2 lines, in doubt (may have changed since `make`)\nfrom line 3:\n```\na\nb\n```\n";
+        let text = "# Files as you know them at message 7\n## `src/a.rs`: whole file, 1 line, as you saw or wrote it at message 5\n```\nx\n```\n\
+                    ## `src/b.rs`: 2 lines, changed since by `make x`\nfrom line 3:\n```\na\nb\n```\n";
         assert_eq!((kind(text), name(text).as_str()), ("views", "a.rs, b.rs"));
         let views = views(9, text);
-        assert_eq!((views[0].lines.as_str(), views[0].grade), ("all 1", FileGrade::Sure));
+        let first = (views[0].lines.as_str(), views[0].grade, views[0].cause.as_deref());
+        assert_eq!(first, ("all 1", FileGrade::Seen, Some("at message 5")));
         let second = (views[1].path.as_str(), views[1].lines.as_str(), views[1].grade, views[1].cause.as_deref());
-        assert_eq!(second, ("src/b.rs", "3–4", FileGrade::InDoubt, Some("make")));
-        let uncertain =
-            "# Files as you know them at message 7\n## `c.rs`: 1 line, in doubt\nfrom line 3:\n```\na\n```\n";
-        assert_eq!(super::views(9, uncertain)[0].cause.as_deref(), Some(UNCERTAIN));
+        assert_eq!(second, ("src/b.rs", "3–4", FileGrade::Changed, Some("make x")));
         assert_eq!(name("# What you changed\n- x"), "what was changed, and what else is known");
         let account = "[Contexture's account of the earlier conversation, messages 2 to 9, in quotes]\nUser:\n";
         assert_eq!((kind(account), name(account).as_str()), ("account", "account of the earlier conversation"));

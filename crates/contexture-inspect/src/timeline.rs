@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use contexture::files::dialect::Dialects;
-use contexture::files::model::{FileModel, Grade};
+use contexture::files::model::{Fact, FileModel};
 use contexture::files::numbering::Passage;
 use contexture::files::observation::Observation;
 use contexture::files::observer::Observer;
@@ -24,8 +24,6 @@ pub struct Timeline {
     calls: HashMap<String, FunctionCall>,
     /// The events, by file.
     events: HashMap<String, Vec<FileEvent>>,
-    /// Commands that may have changed any file, with the request that first showed them.
-    sweeps: Vec<(u64, String)>,
     /// The files that blocks show.
     shows: HashMap<u32, Vec<ReadLines>>,
     /// The request of each moment of the file model.
@@ -75,7 +73,6 @@ impl Timeline {
             model: FileModel::new(),
             calls: HashMap::new(),
             events: HashMap::new(),
-            sweeps: Vec::new(),
             shows: HashMap::new(),
             requests: vec![0],
             newest: 0,
@@ -101,18 +98,12 @@ impl Timeline {
     }
 
     fn note(&mut self, observation: &Observation, n: u64, block: u32) {
-        if let Observation::Swept { under: None, by, .. } | Observation::Formatted { under: None, by, .. } = observation
-        {
-            self.sweeps.push((n, by.clone()));
-        }
         let Some((what, detail)) = file_event(observation) else { return };
-        let swept = match observation {
-            Observation::Swept { under: Some(path), .. } | Observation::Formatted { under: Some(path), .. } => {
-                vec![path.as_str()]
-            }
+        let reached = match observation {
+            Observation::CouldWrite { path, .. } => path.as_deref().into_iter().collect(),
             _ => observation.paths(),
         };
-        for path in swept {
+        for path in reached {
             let event = FileEvent { n, what, detail: cut(&detail, COMMAND_CHARS), block };
             let events = self.events.entry(path.to_owned()).or_default();
             if events.last() != Some(&event) {
@@ -142,13 +133,13 @@ impl Timeline {
                 path: file.path.clone(),
                 grade: match known.worst {
                     _ if file.deleted => FileGrade::Deleted,
-                    Some((grade, _)) => made::grade(grade),
+                    Some((fact, _)) => made::grade(fact),
                     None => FileGrade::Unknown,
                 },
                 reason: known.worst.and_then(|(_, cause)| cause).unwrap_or_default(),
                 lines: lines as u64,
                 graded: known.graded,
-                is_whole: file.whole,
+                is_whole: self.model.claim_whole(place).is_some(),
                 reads: u64::from(file.reads),
                 changes: u64::from(file.edits),
                 last: self.requests.get(file.touched as usize).copied().unwrap_or(0),
@@ -159,15 +150,15 @@ impl Timeline {
         files.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// How well the lines of a file are known, region by region.
+    /// What is known of the lines of a file, region by region.
     fn known(&self, place: usize) -> KnownLines {
         let mut known = KnownLines::default();
         for (segment, of) in self.model.files()[place].segments.iter().enumerate() {
             for (region, claim) in self.model.claims(place, segment, 0..of.lines.len()) {
-                *known.graded.entry(api_name(made::grade(claim.grade))).or_default() += region.len() as u64;
-                if known.worst.as_ref().is_none_or(|(grade, _)| claim.grade < *grade) {
-                    let cause = claim.by.first().map(|cause| cut(&cause.by, COMMAND_CHARS));
-                    known.worst = Some((claim.grade, cause));
+                *known.graded.entry(api_name(made::grade(claim.fact))).or_default() += region.len() as u64;
+                if known.worst.as_ref().is_none_or(|(fact, _)| claim.fact < *fact) {
+                    let cause = claim.by.map(|cause| cut(&cause.by, COMMAND_CHARS));
+                    known.worst = Some((claim.fact, cause));
                 }
             }
         }
@@ -191,30 +182,22 @@ impl Timeline {
         let events = self.events.get(path)?;
         let read = events.iter().rposition(|event| event.block == block && event.what == FileEventKind::Read)?;
         let later = events[read + 1..].iter().filter(|event| event.n <= n);
-        let mut grade = BlockGrade { grade: ShownGrade::Sure, reason: None };
+        let mut grade = BlockGrade { grade: ShownGrade::Seen, reason: None };
         for event in later {
             let (later, words) = match event.what {
                 FileEventKind::Changed => (ShownGrade::Overtaken, "changed"),
                 FileEventKind::Written => (ShownGrade::Overtaken, "written"),
                 FileEventKind::Deleted => (ShownGrade::Overtaken, "deleted"),
                 FileEventKind::Moved => (ShownGrade::Overtaken, "moved"),
-                FileEventKind::InDoubt => (ShownGrade::InDoubt, "may have changed"),
-                FileEventKind::Read if grade.grade == ShownGrade::Sure => (ShownGrade::ReadAgain, "read again"),
-                FileEventKind::Read | FileEventKind::Searched | FileEventKind::Named => continue,
+                FileEventKind::Read if grade.grade == ShownGrade::Seen => (ShownGrade::ReadAgain, "read again"),
+                FileEventKind::Read | FileEventKind::CouldWrite | FileEventKind::Searched | FileEventKind::Named => {
+                    continue;
+                }
             };
             grade = BlockGrade { grade: later, reason: Some(format!("{words} before request {}", event.n)) };
             if later == ShownGrade::Overtaken {
                 return Some(grade);
             }
-        }
-        let since = events[read].n;
-        let sweep = self.sweeps.iter().find(|(at, _)| *at > since && *at <= n);
-        if let Some((at, by)) = sweep.filter(|_| grade.grade == ShownGrade::Sure) {
-            let by = cut(by, COMMAND_CHARS);
-            return Some(BlockGrade {
-                grade: ShownGrade::InDoubt,
-                reason: Some(format!("`{by}` before request {at}")),
-            });
         }
         Some(grade)
     }
@@ -224,8 +207,8 @@ impl Timeline {
 #[derive(Default)]
 struct KnownLines {
     graded: BTreeMap<String, u64>,
-    /// The lowest grade, with what lowered it first.
-    worst: Option<(Grade, Option<String>)>,
+    /// The lowest fact, with the first change that lines are from before.
+    worst: Option<(Fact, Option<String>)>,
 }
 
 /// The name that the API has for a grade.
@@ -235,7 +218,7 @@ fn api_name(grade: FileGrade) -> String {
 
 /// Converts an observation to an event.
 fn file_event(observation: &Observation) -> Option<(FileEventKind, String)> {
-    use FileEventKind::{Changed, Deleted, InDoubt, Moved, Named, Read, Searched, Written};
+    use FileEventKind::{Changed, CouldWrite, Deleted, Moved, Named, Read, Searched, Written};
     Some(match observation {
         Observation::Read { block, whole: true, .. } => (Read, format!("all {} lines", block.lines.len())),
         Observation::Read { block, .. } => (Read, lines(block)),
@@ -252,21 +235,16 @@ fn file_event(observation: &Observation) -> Option<(FileEventKind, String)> {
             (Changed, format!("{} lines put in after line {after}", text.lines().count()))
         }
         Observation::Patch { hunks, .. } => (Changed, format!("{} places", hunks.len())),
-        Observation::Rewrite { by, .. } => (Changed, by.clone()),
+        Observation::Rewrite { by, .. } | Observation::Changed { by, .. } => (Changed, by.clone()),
         Observation::Made { .. } => (Written, "made".to_owned()),
-        Observation::Changed { by, .. }
-        | Observation::Doubted { by, .. }
-        | Observation::Formatted { under: Some(_), by, .. }
-        | Observation::Swept { under: Some(_), by, .. } => (InDoubt, by.clone()),
+        Observation::CouldWrite { path: Some(_), by } => (CouldWrite, by.clone()),
         Observation::Copy { from, to, .. } => (Written, format!("{from} copied to {to}")),
         Observation::Delete { .. } => (Deleted, String::new()),
         Observation::Move { from, to } => (Moved, format!("{from} to {to}")),
         Observation::Mentioned { line, .. } => (Named, line.map_or_else(String::new, |line| format!("line {line}"))),
-        Observation::Printed { .. }
-        | Observation::Linked { .. }
-        | Observation::Presumed { .. }
-        | Observation::Formatted { under: None, .. }
-        | Observation::Swept { under: None, .. } => return None,
+        Observation::Absent { .. } => (Deleted, "a tool says that it is not there".to_owned()),
+        Observation::Length { lines, .. } => (Named, format!("{lines} lines")),
+        Observation::Printed { .. } | Observation::Linked | Observation::CouldWrite { path: None, .. } => return None,
     })
 }
 

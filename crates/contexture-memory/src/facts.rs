@@ -10,6 +10,7 @@
 //! and reads them back.
 
 mod attribute;
+mod instruction;
 mod fact;
 mod refusal;
 mod tombstone;

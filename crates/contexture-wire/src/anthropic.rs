@@ -1,12 +1,18 @@
 //! Messages of Anthropic: a role, and a text or blocks.
 
-use contexture_core::item::{Content, FunctionCall, FunctionCallOutput, Item, Message, Outcome, Reasoning, Role};
+use contexture_core::item::{
+    Content, FunctionCall, FunctionCallOutput, Item, Message, Meta, Origin, Outcome, Reasoning, Role,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::WireError;
 use super::fields::{Fields, quoted, text_of};
+use super::in_force::CLEAR_AT;
 use super::unit::Unit;
+
+/// The kind of a note that leaves at the next user message.
+const PASSING_NOTE: &str = "passing_note";
 
 /// The field by which a client asks for caching.
 pub(super) const MARK: &str = "cache_control";
@@ -30,9 +36,13 @@ impl<'a> ContentBlocks<'a> {
 
 pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
     let fields = Fields::parse(json)?;
-    let content = fields.get("content").ok_or(WireError::NoList("content"))?;
     let role = fields.text("role").unwrap_or_default();
-    let blocks = ContentBlocks::of(content)?;
+    let blocks = match fields.get("content").filter(|content| content.get() != "null") {
+        Some(content) => ContentBlocks::of(content)?,
+        // Such a message only sets something.
+        None if role == "system" => ContentBlocks::List(Vec::new()),
+        None => return Err(WireError::NoList("content")),
+    };
     match (&*role, blocks) {
         ("assistant", ContentBlocks::Text(text)) => Ok(vec![Unit::joined(Item::assistant(text))]),
         ("assistant", ContentBlocks::List(blocks)) => {
@@ -42,12 +52,20 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
         ("user", ContentBlocks::List(blocks)) => {
             blocks.iter().map(|block| Ok(Unit::alone(said_block(block.get(), Role::User)?))).collect()
         }
-        ("system", ContentBlocks::Text(text)) => Ok(vec![Unit::joined(Item::message(Role::System, text))]),
+        ("system", ContentBlocks::Text(text)) => Ok(vec![system_unit(Item::message(Role::System, text), &fields)]),
         ("system", ContentBlocks::List(blocks)) => {
-            blocks.iter().map(|block| Ok(Unit::joined(said_block(block.get(), Role::System)?))).collect()
+            let unit = |block: &&RawValue| Ok(system_unit(said_block(block.get(), Role::System)?, &fields));
+            blocks.iter().map(unit).collect()
         }
         (role, _) => Err(WireError::UnknownKind(role.to_owned())),
     }
+}
+
+/// A part of a system message. A text that leaves at the next user message is a note, and nobody's instruction.
+fn system_unit(item: Item, fields: &Fields<'_>) -> Unit {
+    let is_note = fields.text(CLEAR_AT).is_some_and(|when| when != "never");
+    let origin = Origin::Harness { kind: Some(PASSING_NOTE.into()), path: None };
+    Unit::joined(if is_note { item.with_meta(Meta { origin, ..Meta::default() }) } else { item })
 }
 
 /// A block of the model's.
@@ -140,7 +158,8 @@ pub(super) fn with_text(block: &str, text: &str) -> Result<String, WireError> {
             let (_, others) = fields.get("content").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
             Ok(fields.with("content", &content_with(text, "text", &others)))
         }
-        "thinking" | "redacted_thinking" => Err(WireError::OtherRequest),
+        "redacted_thinking" => Err(WireError::OtherRequest),
+        // A thought is never altered: what it says to people becomes a text beside the calls.
         _ => {
             let mark = fields.get(MARK).map(|mark| format!(",\"{MARK}\":{}", mark.get())).unwrap_or_default();
             Ok(format!("{{\"type\":\"text\",\"text\":{}{mark}}}", quoted(text)))

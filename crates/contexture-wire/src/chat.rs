@@ -14,6 +14,9 @@ use super::unit::Unit;
 /// Names under which providers put what the model thought.
 const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
 
+/// The field of calls of forms that are not known: they are sent as they came.
+pub(super) const AS_IT_CAME: &str = "as_it_came";
+
 pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
     let fields = Fields::parse(json)?;
     match &*fields.text("role").unwrap_or_default() {
@@ -170,9 +173,12 @@ fn made_call(json: &str) -> Result<FunctionCall, WireError> {
             let input = json!({ "input": custom.text("input").unwrap_or_default() });
             FunctionCall::new(&id, &custom.text("name").unwrap_or_default(), input.to_string())
         }
-        (None, None) => return Err(WireError::UnknownKind(fields.text("type").unwrap_or_default().into_owned())),
+        (None, None) => FunctionCall::new(&id, &fields.text("type").unwrap_or_default(), "{}"),
     };
     call.extra = fields.others(&["id", "type", "function", "custom", "index"])?;
+    if fields.get("function").is_none() && fields.get("custom").is_none() {
+        call.extra.insert(AS_IT_CAME, true);
+    }
     Ok(call)
 }
 

@@ -10,8 +10,6 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::anthropic::ContentBlocks;
-use super::error::WireError;
 use super::fields::Fields;
 use super::format::Format;
 use super::request::Request;
@@ -51,18 +49,6 @@ impl Request<'_> {
     pub fn asks_for_edits(&self) -> bool {
         let kept = self.field(FIELD).map(|field| harmless(field.get()));
         kept.is_some_and(|kept| !matches!(kept, Harmless::All))
-    }
-
-    /// Whether the provider has compacted its messages: then the model sees nothing of what is before that.
-    ///
-    /// Items of OpenAI's responses are not meant: clients of that format compact by themselves as well, leave out what
-    /// is before, and go on from there.
-    pub fn is_compacted(&self) -> bool {
-        let is_likely = |raw: &&RawValue| raw.get().contains(COMPACTION);
-        match self.format() {
-            Format::Messages => self.messages().iter().copied().filter(is_likely).any(|raw| has_compaction(raw.get())),
-            _ => false,
-        }
     }
 }
 
@@ -149,20 +135,6 @@ fn with_name(body: &str, value: Range<usize>) -> Option<Range<usize>> {
     }
     let start = body[..start].trim_end().strip_suffix(',').map_or(start, str::len);
     Some(start..value.end)
-}
-
-/// Whether a message of Anthropic's format has a block into which the past was compacted.
-fn has_compaction(message: &str) -> bool {
-    let blocks = || -> Result<bool, WireError> {
-        let fields = Fields::parse(message)?;
-        let content = fields.get("content").ok_or(WireError::NoList("content"))?;
-        let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(false) };
-        let is_it = |block: &&RawValue| {
-            Fields::parse(block.get()).is_ok_and(|fields| fields.text("type").is_some_and(|kind| kind == COMPACTION))
-        };
-        Ok(blocks.iter().any(is_it))
-    };
-    blocks().unwrap_or(false)
 }
 
 /// The edits that a response, or a piece of one, reports.
@@ -285,7 +257,7 @@ mod tests {
     fn a_compacted_conversation_is_known_by_its_block() {
         let is = |content: Value| {
             let body = json!({"messages": [{"role": "assistant", "content": content}]}).to_string();
-            Request::parse(Format::Messages, &body).unwrap().is_compacted()
+            Request::parse(Format::Messages, &body).unwrap().leading_instructions() == 1
         };
         assert!(is(json!([{"type": "compaction", "content": "what was"}, {"type": "text", "text": "on"}])));
         assert!(!is(json!([{"type": "text", "text": "a \"compaction\" block"}])) && !is(json!("compaction")));

@@ -29,6 +29,11 @@ impl<'a> Fields<'a> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
+    /// The fields, in order, each with its JSON.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, value)| (&**name, value.get()))
+    }
+
     /// A field that is a text.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         text_of(self.get(name)?)

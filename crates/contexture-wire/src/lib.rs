@@ -17,6 +17,7 @@
 mod fields;
 mod format;
 mod error;
+pub mod in_force;
 mod unit;
 mod anthropic;
 mod chat;
@@ -52,7 +53,7 @@ pub use events::{BadEvent, EventParser};
 pub use format::Format;
 pub use marks::CacheMarks;
 pub use plan::{Plan, Segment, ShownUnit};
-pub use read::{as_reminder, read, read_at};
+pub use read::{as_reminder, read, read_at, told};
 pub use request::Request;
 pub use unit::{Unit, groups, unit_tokens};
 pub use usage::Usage;

@@ -6,8 +6,9 @@ use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::anthropic::{ContentBlocks, MARK};
+use super::entry::OutgoingMessage;
 use super::error::WireError;
-use super::fields::Fields;
+use super::fields::{Fields, quoted};
 use super::plan::{Plan, Segment};
 
 /// The most marks that the provider accepts in a request.
@@ -141,6 +142,45 @@ fn end_of(messages: &[&RawValue], segment: &Segment) -> Result<SegmentEnd, WireE
         None if block.text("type").is_some_and(|kind| MARKABLE.contains(&&*kind)) => SegmentEnd::Markable,
         None => SegmentEnd::Unmarkable,
     })
+}
+
+/// The field by which a client of OpenAI's formats marks a part up to which the prompt is cached. Clients can ask for
+/// caching at such marks only.
+const BREAKPOINT: &str = "prompt_cache_breakpoint";
+
+/// Puts the newest mark of a part that is not sent at the end of what replaces the past.
+pub(super) fn carry_breakpoint(entries: &mut [OutgoingMessage<'_>], messages: &[&RawValue]) -> Result<(), WireError> {
+    let is_sent = |at: usize| entries.iter().any(|entry| entry.from == Some(at) && entry.json.contains(BREAKPOINT));
+    let mut marked = (0..messages.len()).rev().filter(|at| messages[*at].get().contains(BREAKPOINT));
+    let Some(lost) = marked.find(|at| !is_sent(*at)) else { return Ok(()) };
+    let Some(mark) = breakpoint_of(messages[lost].get())? else { return Ok(()) };
+    let Some(place) = entries.iter().rposition(|entry| entry.from.is_none()) else { return Ok(()) };
+    let fields = Fields::parse(&entries[place].json)?;
+    let Some(content) = fields.get("content") else { return Ok(()) };
+    // In one format a text is a message of its own kind.
+    let kind = if fields.get("type").is_some() { "input_text" } else { "text" };
+    let mut blocks: Vec<String> = match ContentBlocks::of(content)? {
+        ContentBlocks::Text(text) => vec![format!("{{\"type\":\"{kind}\",\"text\":{}}}", quoted(&text))],
+        ContentBlocks::List(blocks) => blocks.iter().map(|block| block.get().to_owned()).collect(),
+    };
+    if let Some(last) = blocks.last_mut() {
+        *last = Fields::parse(last)?.with(BREAKPOINT, mark);
+    }
+    let json = fields.with("content", &format!("[{}]", blocks.join(",")));
+    entries[place].json = json.into();
+    Ok(())
+}
+
+/// The last mark among the parts of a message.
+fn breakpoint_of(message: &str) -> Result<Option<&str>, WireError> {
+    let fields = Fields::parse(message)?;
+    let Some(content) = fields.get("content").or_else(|| fields.get("output")) else { return Ok(None) };
+    let ContentBlocks::List(blocks) = ContentBlocks::of(content)? else { return Ok(None) };
+    let mut mark = None;
+    for block in blocks {
+        mark = Fields::parse(block.get())?.get(BREAKPOINT).map(RawValue::get).filter(|mark| *mark != "null").or(mark);
+    }
+    Ok(mark)
 }
 
 /// Whether a JSON text may have a mark.

@@ -56,6 +56,17 @@ pub fn read_at(
     Ok(units)
 }
 
+/// Notes that thoughts among units are what the model says to people, for requests of which
+/// [that is so](super::Request::tells_in_thoughts).
+pub fn told(mut units: Vec<Unit>) -> Vec<Unit> {
+    for unit in &mut units {
+        if let Item::Reasoning(reasoning) = &mut unit.item {
+            reasoning.is_told = !reasoning.text.trim().is_empty();
+        }
+    }
+    units
+}
+
 /// A text that nobody said, as a harness adds it to what the user says: [`read`] finds its origin again.
 pub fn as_reminder(origin: &Origin, text: &str) -> String {
     let (kind, path) = match origin {

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::anthropic::MARK;
+use super::anthropic::{ContentBlocks, MARK};
 use super::error::WireError;
 use super::fields::{Fields, FieldsWithLists};
 use super::format::Format;
@@ -24,6 +25,8 @@ pub struct Request<'a> {
     list: Range<usize>,
     /// The model that its address names.
     addressed: Option<Cow<'a, str>>,
+    /// Where its newest summary is, of those that the provider made and that replace all before them.
+    summary: Option<usize>,
 }
 
 /// Objects inside which Google's methods expect a request: one that counts tokens, and that of its own clients.
@@ -54,7 +57,8 @@ impl<'a> Request<'a> {
             (Some(first), Some(last)) => at(first.get())..at(last.get()) + last.get().len(),
             _ => 0..0,
         };
-        Ok(Self { format, body, fields, messages, list, addressed })
+        let summary = if format == Format::Messages { newest_summary(body, &messages) } else { None };
+        Ok(Self { format, body, fields, messages, list, addressed, summary })
     }
 
     /// Says which model its address names, for a format whose body need not name any.
@@ -120,7 +124,29 @@ impl<'a> Request<'a> {
 
     /// The response that it continues, if the provider keeps the history.
     pub fn previous_response(&self) -> Option<Cow<'a, str>> {
-        self.fields.text("previous_response_id").filter(|_| self.format == Format::Responses)
+        match self.format {
+            Format::Responses => self.fields.text("previous_response_id"),
+            Format::Messages => self.thread()?.text("previous_message_id"),
+            Format::Chat | Format::Gemini => None,
+        }
+    }
+
+    /// Whether the provider keeps its messages for the requests after it, or kept those before it.
+    pub fn is_of_thread(&self) -> bool {
+        self.thread().is_some()
+    }
+
+    fn thread(&self) -> Option<Fields<'a>> {
+        let thread = self.fields.get("thread").filter(|_| self.format == Format::Messages)?;
+        Fields::parse(thread.get()).ok()
+    }
+
+    /// Whether what the model says between calls comes as thoughts.
+    pub fn tells_in_thoughts(&self) -> bool {
+        let thinking = self.fields.get("thinking").filter(|_| self.format == Format::Messages);
+        let Some(thinking) = thinking.and_then(|thinking| Fields::parse(thinking.get()).ok()) else { return false };
+        thinking.text("type").as_deref() == Some("between_tools")
+            || thinking.text("display").as_deref() == Some("updates")
     }
 
     /// The most tokens that the answer may have.
@@ -143,13 +169,31 @@ impl<'a> Request<'a> {
         [&self.body[..self.list.start], &self.body[self.list.end..]]
     }
 
-    /// How many messages at the start are instructions: they are never touched.
+    /// How many messages at the start are instructions, or summed up by the provider: they are never touched.
     pub fn leading_instructions(&self) -> usize {
         let is_instruction = |raw: &&&RawValue| Fields::parse(raw.get()).is_ok_and(|fields| fields.is_instruction());
         match self.format {
-            Format::Messages | Format::Gemini => 0,
+            Format::Messages => self.summary.map_or(0, |summary| {
+                // What it called together with the summary is answered in the next message.
+                let has_calls = memmem::find(self.messages[summary].get().as_bytes(), b"\"tool_use\"").is_some();
+                (summary + 1 + usize::from(has_calls)).min(self.messages.len())
+            }),
+            Format::Gemini => 0,
             Format::Chat | Format::Responses => self.messages.iter().take_while(is_instruction).count(),
         }
+    }
+
+    /// How many messages at the start are seen by nobody, because the provider has summed them up.
+    ///
+    /// Items of OpenAI's responses are not meant: clients of that format compact by themselves as well, leave out what
+    /// is before, and go on from there.
+    pub fn summed_up(&self) -> usize {
+        self.summary.unwrap_or(0)
+    }
+
+    /// Whether the whole of it is to be summed up by the provider: then the response is a summary.
+    pub fn asks_for_summary(&self) -> bool {
+        self.format == Format::Messages && self.fields.get("compaction").is_some_and(|asked| asked.get() != "null")
     }
 
     /// Whether the client asks the provider to compact the conversation, in a way of its own.
@@ -185,4 +229,24 @@ impl<'a> Request<'a> {
         let [before, after] = self.others();
         Ok(Cow::Owned([before, &list, after].concat()))
     }
+}
+
+/// The newest message with a block into which the provider has compacted the past. One without a content failed.
+fn newest_summary(body: &str, messages: &[&RawValue]) -> Option<usize> {
+    const KIND: &str = "compaction";
+    let is_likely = |json: &str| memmem::find(json.as_bytes(), KIND.as_bytes()).is_some();
+    if !is_likely(body) {
+        return None;
+    }
+    let has_summary = |message: &RawValue| {
+        let content = Fields::parse(message.get()).ok()?.get("content")?;
+        let ContentBlocks::List(blocks) = ContentBlocks::of(content).ok()? else { return None };
+        let is_it = |block: &&RawValue| {
+            let fields = Fields::parse(block.get()).unwrap_or_default();
+            let holds = |name: &str| fields.get(name).is_some_and(|value| value.get() != "null");
+            fields.text("type").is_some_and(|kind| kind == KIND) && (holds("content") || holds("encrypted_content"))
+        };
+        blocks.iter().any(is_it).then_some(())
+    };
+    messages.iter().rposition(|message| is_likely(message.get()) && has_summary(message).is_some())
 }

@@ -5,27 +5,18 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::anthropic::{content_with, object, text_and_others};
-use super::chat::input_of;
+use super::chat::{AS_IT_CAME, input_of};
 use super::error::WireError;
 use super::fields::{Fields, quoted, text_of};
 use super::unit::Unit;
 
-/// What the model did with the provider's own tools. It goes with the response that it is part of.
-const PROVIDERS_CALLS: &[&str] = &[
-    "web_search_call",
-    "file_search_call",
-    "computer_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
-    "mcp_list_tools",
-    "tool_search_call",
-    "tool_search_output",
-];
+/// A search for tools and what it loads are of one response of the model, whoever makes the search.
+const TOOL_SEARCH: [&str; 2] = ["tool_search_call", "tool_search_output"];
 
 pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
     let fields = Fields::parse(json)?;
-    let kind = fields.text("type").unwrap_or_else(|| "message".into());
+    let has_role = fields.get("role").is_some();
+    let kind = fields.text("type").unwrap_or_else(|| if has_role { "message".into() } else { "item_reference".into() });
     let item = match &*kind {
         "message" => message(&fields)?.into(),
         "function_call" | "custom_tool_call" | "local_shell_call" | "shell_call" => call(&fields)?.into(),
@@ -33,7 +24,7 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
             output(&fields)?.into()
         }
         "reasoning" => reasoning(&fields)?.into(),
-        kind if PROVIDERS_CALLS.contains(&kind) => Item::Opaque(serde_json::from_str(json)?),
+        kind if TOOL_SEARCH.contains(&kind) => Item::Opaque(serde_json::from_str(json)?),
         // The past as the provider compacted it, and settings from there on: nothing of them is anywhere else.
         "compaction" | "compaction_summary" | "configuration_update" => {
             Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
@@ -42,7 +33,11 @@ pub(super) fn read(json: &str) -> Result<Vec<Unit>, WireError> {
         _ if fields.is_instruction() => {
             Message::new(Role::Developer, vec![Content::Opaque(serde_json::from_str(json)?)]).into()
         }
-        kind => return Err(WireError::UnknownKind(kind.to_owned())),
+        // A call and what answers it stay together, whatever they are.
+        kind if kind.ends_with("_output") && fields.get("call_id").is_some() => unknown_output(json, &fields)?.into(),
+        kind if fields.get("call_id").is_some() => unknown_call(kind, &fields)?.into(),
+        // Something that the model made, also with the provider's own tools, or a reference to that.
+        _ => Item::Opaque(serde_json::from_str(json)?),
     };
     Ok(vec![Unit::alone(item)])
 }
@@ -97,6 +92,24 @@ fn call(fields: &Fields<'_>) -> Result<FunctionCall, WireError> {
     Ok(call)
 }
 
+/// A call of a form of its own, which is sent as it came.
+fn unknown_call(kind: &str, fields: &Fields<'_>) -> Result<FunctionCall, WireError> {
+    let mut call = FunctionCall::new(&fields.text("call_id").unwrap_or_default(), kind, "{}");
+    call.id = id(fields);
+    call.extra = fields.others(&["id", "type", "call_id"])?;
+    call.extra.insert(AS_IT_CAME, true);
+    Ok(call)
+}
+
+/// An output of a form of its own, which is sent as it came.
+fn unknown_output(json: &str, fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
+    let call_id = fields.text("call_id").unwrap_or_default();
+    let mut output = FunctionCallOutput::new(&call_id, "", Outcome::Unknown);
+    output.id = id(fields);
+    output.extra.insert("content", vec![serde_json::from_str::<Value>(json)?]);
+    Ok(output)
+}
+
 fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
     let (text, others) = fields.get("output").map_or(Ok((String::new(), Vec::new())), text_and_others)?;
     let call_id = fields.text("call_id").or_else(|| fields.text("id")).unwrap_or_default();
@@ -104,6 +117,12 @@ fn output(fields: &Fields<'_>) -> Result<FunctionCallOutput, WireError> {
     let mut output = FunctionCallOutput::new(&call_id, text, Outcome::Unknown);
     output.id = id(fields);
     output.extra = fields.others(&["id", "type", "call_id", "output"])?;
+    let list = fields.get("output").filter(|raw| raw.get().starts_with('['));
+    let blocks: Vec<Fields<'_>> = list.map(|raw| serde_json::from_str(raw.get())).transpose()?.unwrap_or_default();
+    let bytes: Vec<usize> = blocks.iter().filter_map(|block| Some(block.text("text")?.len())).collect();
+    if bytes.len() > 1 {
+        output.joined_of(bytes);
+    }
     if !others.is_empty() {
         let values = others.iter().map(|raw| serde_json::from_str(raw.get()));
         output.extra.insert("content", values.collect::<Result<Vec<Value>, _>>()?);

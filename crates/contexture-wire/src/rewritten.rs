@@ -30,7 +30,7 @@ pub(super) fn list(came: &Came<'_, '_>, plan: &Plan) -> Result<String, WireError
     match came.format {
         Format::Messages => entries = system_turns::placed(entries, came.messages)?,
         Format::Gemini => entries = gemini::joined(entries)?,
-        Format::Chat | Format::Responses => {}
+        Format::Chat | Format::Responses => marks::carry_breakpoint(&mut entries, came.messages)?,
     }
     let bytes = entries.iter().map(|entry| entry.json.len() + 1).sum();
     let mut list = String::with_capacity(bytes);

@@ -4,9 +4,10 @@
 //! refused. A fold takes neighbours away, so what stays is joined where it is in a row, and said by the user, as a
 //! reminder, where the role is not allowed. Messages between their own neighbours are left alone.
 //!
-//! Blocks of such a message can make tools available, or take them away. They are accepted in this role only, and without
-//! them the model lacks a tool that it has: where their message is not sent, or not in its role, they are sent with the
-//! next place where a system message is accepted.
+//! Blocks of such a message can make tools available, or take them away, and its fields can set the effort. They are
+//! accepted in this role only, and without them the model lacks what it has: where their message is not sent, or not in
+//! its role, they are sent with the next place where a system message is accepted. A text that leaves at the next user
+//! message leaves here too once it has come, unless its message is where it was.
 
 use std::borrow::Cow;
 
@@ -17,15 +18,13 @@ use super::anthropic::{ContentBlocks, MARK};
 use super::entry::OutgoingMessage;
 use super::error::WireError;
 use super::fields::{Fields, quoted, text_of};
+use super::in_force::{CLEAR_AT, TOOL_CHANGES};
 use super::read::REMINDER;
 
 const ROLE: &str = "system";
 
-/// The kinds of blocks that change which tools there are.
-pub(super) const TOOL_CHANGES: [&str; 2] = ["tool_addition", "tool_removal"];
-
-/// What is said if there is no place for a change of tools.
-const NO_PLACE: &str = "a change of tools that is not in a system message";
+/// What is said if there is no place for what a system message sets.
+const NO_PLACE: &str = "what only a system message can set, elsewhere";
 
 /// Entries for these messages, of which all system messages are where the provider accepts them.
 pub(super) fn placed<'a>(
@@ -37,6 +36,7 @@ pub(super) fn placed<'a>(
     if !is_system.contains(&true) && waiting.is_empty() {
         return Ok(entries);
     }
+    let newest_of_user = messages.iter().rposition(|message| has_role(message.get(), "user"));
     let later = firsts_after(&entries);
     let mut placed: Vec<OutgoingMessage<'_>> = Vec::with_capacity(entries.len());
     let mut entries = entries.into_iter().enumerate().peekable();
@@ -57,16 +57,16 @@ pub(super) fn placed<'a>(
             continue;
         }
         let from = run[0].from;
-        let joined = joined(&run)?;
+        let joined = SystemMessage::joined(&run, newest_of_user)?;
         if is_allowed(placed.last(), next) {
-            let json = with_blocks_before(&joined, waiting.take(from.unwrap_or(usize::MAX)))?;
-            placed.push(OutgoingMessage { json: Cow::Owned(json), from });
+            let json = waiting.take(from.unwrap_or(usize::MAX)).and(joined).json();
+            placed.extend(json.map(|json| OutgoingMessage { json: Cow::Owned(json), from }));
             continue;
         }
-        let (changes, others) = blocks(&joined)?.into_iter().partition::<Vec<_>, _>(|block| changes_tools(block));
-        waiting.add(from.unwrap_or(0), changes);
-        if !others.is_empty() {
-            placed.push(OutgoingMessage { json: Cow::Owned(as_reminder(&joined, &others)?), from });
+        let (kept, said) = joined.parted();
+        waiting.add(from.unwrap_or(0), kept);
+        if !said.is_empty() {
+            placed.push(OutgoingMessage { json: Cow::Owned(as_reminder(&said)?), from });
         }
         waiting.place(&mut placed, next, later[at]);
     }
@@ -89,25 +89,102 @@ fn firsts_after(entries: &[OutgoingMessage<'_>]) -> Vec<usize> {
     firsts
 }
 
-/// Blocks that change tools and wait for a place, each with its message. They stay in the order in which they came, also
-/// among what is sent.
-struct Waiting(Vec<(usize, String)>);
+/// What a system message has beside its role.
+#[derive(Default)]
+struct SystemMessage {
+    blocks: Vec<String>,
+    /// Its other fields, as they were written.
+    fields: Vec<(String, String)>,
+}
+
+impl SystemMessage {
+    fn read(json: &str) -> Result<Self, WireError> {
+        let fields = Fields::parse(json)?;
+        let others = fields.iter().filter(|(name, value)| !["role", "content"].contains(name) && *value != "null");
+        let fields = others.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(Self { blocks: blocks(json)?, fields })
+    }
+
+    /// Messages in a row as one, without texts that have left by the user message at a position.
+    fn joined(run: &[OutgoingMessage<'_>], newest_of_user: Option<usize>) -> Result<Self, WireError> {
+        let mut all = Self::default();
+        for entry in run {
+            let mut own = Self::read(&entry.json)?;
+            if own.clears() && entry.from < newest_of_user {
+                own.blocks.retain(|block| changes_tools(block));
+                own.fields.retain(|(name, _)| name != CLEAR_AT);
+            }
+            all = all.and(own);
+        }
+        Ok(all)
+    }
+
+    /// Whether its text leaves with the next user message.
+    fn clears(&self) -> bool {
+        self.fields.iter().any(|(name, value)| name == CLEAR_AT && value != "\"never\"")
+    }
+
+    fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.fields.is_empty()
+    }
+
+    /// This one and a later one as one. Of a field that both have, the later one counts; a text that stays makes others
+    /// stay.
+    fn and(mut self, later: Self) -> Self {
+        if self.is_empty() {
+            return later;
+        }
+        let has_text = |message: &Self| message.blocks.iter().any(|block| !changes_tools(block));
+        let clears = [&self, &later].into_iter().all(|message| message.clears() || !has_text(message));
+        self.blocks.extend(later.blocks);
+        for (name, value) in later.fields {
+            match self.fields.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => *own = value,
+                None => self.fields.push((name, value)),
+            }
+        }
+        self.fields.retain(|(name, _)| clears || name != CLEAR_AT);
+        self
+    }
+
+    /// What no other role can have, and the blocks that a user can say.
+    fn parted(self) -> (Self, Vec<String>) {
+        if self.clears() {
+            return (self, Vec::new());
+        }
+        let (blocks, said) = self.blocks.into_iter().partition(|block| changes_tools(block));
+        let fields = self.fields.into_iter().filter(|(name, _)| name != CLEAR_AT).collect();
+        (Self { blocks, fields }, said)
+    }
+
+    /// Its JSON; `None` if there is nothing in it.
+    fn json(&self) -> Option<String> {
+        let fields: String = self.fields.iter().map(|(name, value)| format!(",{}:{value}", quoted(name))).collect();
+        let blocks = self.blocks.join(",");
+        (!self.is_empty()).then(|| format!("{{\"role\":\"{ROLE}\",\"content\":[{blocks}]{fields}}}"))
+    }
+}
+
+/// What only system messages can have, and waits for a place: each with its message. It stays in the order in which it
+/// came, also among what is sent.
+struct Waiting(Vec<(usize, SystemMessage)>);
 
 impl Waiting {
-    /// Those of messages of which nothing, or not these blocks, is sent.
+    /// What is missing of messages of which nothing, or not all of that, is sent.
     fn missing(entries: &[OutgoingMessage<'_>], messages: &[&RawValue]) -> Result<Self, WireError> {
-        let may_change = |message: &RawValue| {
-            let has = |kind: &&str| memmem::find(message.get().as_bytes(), kind.as_bytes()).is_some();
-            TOOL_CHANGES.iter().any(has) && has_role(message.get(), ROLE)
-        };
         let mut waiting = Self(Vec::new());
-        for (at, message) in messages.iter().enumerate().filter(|(_, message)| may_change(message)) {
-            let mut sent = Vec::new();
+        for (at, message) in messages.iter().enumerate().filter(|(_, message)| has_role(message.get(), ROLE)) {
+            let (mut missing, _) = SystemMessage::read(message.get())?.parted();
+            // What has left stays away, and what has not is at the end of the request.
+            missing.blocks.retain(|block| changes_tools(block));
+            missing.fields.retain(|(name, _)| name != CLEAR_AT);
+            missing.blocks.iter_mut().for_each(|block| *block = unmarked(block));
             for entry in entries.iter().filter(|entry| entry.from == Some(at)) {
-                sent.extend(blocks(&entry.json)?.iter().map(|block| unmarked(block)));
+                let sent: Vec<String> = blocks(&entry.json)?.iter().map(|block| unmarked(block)).collect();
+                missing.blocks.retain(|block| !sent.contains(block));
+                missing.fields.clear();
             }
-            let changes = blocks(message.get())?.into_iter().filter(|block| changes_tools(block));
-            waiting.add(at, changes.map(|block| unmarked(&block)).filter(|block| !sent.contains(block)).collect());
+            waiting.add(at, missing);
         }
         Ok(waiting)
     }
@@ -116,22 +193,23 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    fn add(&mut self, message: usize, blocks: Vec<String>) {
-        self.0.extend(blocks.into_iter().map(|block| (message, block)));
-        self.0.sort_by_key(|(message, _)| *message);
+    fn add(&mut self, message: usize, missing: SystemMessage) {
+        if !missing.is_empty() {
+            self.0.push((message, missing));
+            self.0.sort_by_key(|(message, _)| *message);
+        }
     }
 
-    /// Those of messages before this one, which wait no longer.
-    fn take(&mut self, before: usize) -> Vec<String> {
+    /// What waits of messages before this one, as one. It waits no longer.
+    fn take(&mut self, before: usize) -> SystemMessage {
         let end = self.0.partition_point(|(message, _)| *message < before);
-        self.0.drain(..end).map(|(_, block)| block).collect()
+        self.0.drain(..end).fold(SystemMessage::default(), |all, (_, one)| all.and(one))
     }
 
-    /// Sends those of messages before this one, if there is a place for them.
+    /// Sends what waits of messages before this one, if there is a place for it.
     fn place(&mut self, placed: &mut Vec<OutgoingMessage<'_>>, next: Option<&OutgoingMessage<'_>>, before: usize) {
-        let is_one_due = self.0.first().is_some_and(|(message, _)| *message < before);
-        if is_one_due && is_allowed(placed.last(), next) {
-            placed.push(OutgoingMessage::made(system_message(&self.take(before))));
+        if is_allowed(placed.last(), next) {
+            placed.extend(self.take(before).json().map(OutgoingMessage::made));
         }
     }
 }
@@ -151,19 +229,6 @@ fn changes_tools(block: &str) -> bool {
 /// A block without its cache mark.
 fn unmarked(block: &str) -> String {
     Fields::parse(block).map_or_else(|_| block.to_owned(), |fields| fields.without(MARK))
-}
-
-fn system_message(blocks: &[String]) -> String {
-    format!("{{\"role\":\"{ROLE}\",\"content\":[{}]}}", blocks.join(","))
-}
-
-/// A message with these blocks before its own.
-fn with_blocks_before(json: &str, before: Vec<String>) -> Result<String, WireError> {
-    if before.is_empty() {
-        return Ok(json.to_owned());
-    }
-    let all = [before, blocks(json)?].concat();
-    Ok(Fields::parse(json)?.with("content", &format!("[{}]", all.join(","))))
 }
 
 fn has_role(json: &str, role: &str) -> bool {
@@ -192,40 +257,22 @@ fn is_between_its_own(
     follows && precedes && to + 1 - from == run.len()
 }
 
-/// Messages in a row as one.
-fn joined(run: &[OutgoingMessage<'_>]) -> Result<String, WireError> {
-    if let [alone] = run {
-        return Ok(alone.json.to_string());
-    }
-    let mut list = String::from("[");
-    for entry in run {
-        for block in blocks(&entry.json)? {
-            if list.len() > 1 {
-                list.push(',');
-            }
-            list.push_str(&block);
-        }
-    }
-    list.push(']');
-    Ok(Fields::parse(&run[0].json)?.with("content", &list))
-}
-
 /// The blocks of a message; a text is one.
 fn blocks(json: &str) -> Result<Vec<String>, WireError> {
     let fields = Fields::parse(json)?;
-    let content: &RawValue = fields.get("content").ok_or(WireError::NoList("content"))?;
+    let Some(content) = fields.get("content").filter(|content| content.get() != "null") else { return Ok(Vec::new()) };
     Ok(match ContentBlocks::of(content)? {
         ContentBlocks::Text(text) => vec![format!("{{\"type\":\"text\",\"text\":{}}}", quoted(&text))],
         ContentBlocks::List(blocks) => blocks.iter().map(|block| block.get().to_owned()).collect(),
     })
 }
 
-/// A message with these blocks only, said in the role of the user.
-fn as_reminder(json: &str, blocks: &[String]) -> Result<String, WireError> {
-    let mut list = String::from("[");
+/// Blocks of a system message, said in the role of the user.
+fn as_reminder(blocks: &[String]) -> Result<String, WireError> {
+    let mut list = String::new();
     for block in blocks {
         let fields = Fields::parse(block)?;
-        if list.len() > 1 {
+        if !list.is_empty() {
             list.push(',');
         }
         match fields.get("text").and_then(text_of) {
@@ -237,9 +284,7 @@ fn as_reminder(json: &str, blocks: &[String]) -> Result<String, WireError> {
             _ => list.push_str(block),
         }
     }
-    list.push(']');
-    let user = Fields::parse(json)?.with("role", "\"user\"");
-    Ok(Fields::parse(&user)?.with("content", &list))
+    Ok(format!("{{\"role\":\"user\",\"content\":[{list}]}}"))
 }
 
 #[cfg(test)]

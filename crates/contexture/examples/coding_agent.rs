@@ -55,10 +55,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         FileReference::new(FileReferenceOptions::default())?, // files that are named as #path
         FileHistory::default(), // the past by what is known about files, compared with the disk
     ));
+    // A helper has the same tools and layers, and a conversation of its own; only its report comes back.
+    let delegate = tool("task", "Lets a helper do a part of the work; returns its report.", |task: Task, ctx| {
+        Box::pin(async move {
+            let mut helper = ctx.child().keep_tools(|name| name != "task").start().await?;
+            let report = helper.turn(task.task).await?.text();
+            Ok(ctx.join(helper, report).await?)
+        })
+    });
     std::fs::create_dir_all(".contexture")?;
     let engine = workspace
         .add_tools(contexture::open(".contexture/agent.db", layers)?)
         .model(model()?)
+        .tool(delegate)
         .instructions("You are a coding agent. Read before you edit, make small edits, and run the tests.")
         .policy(ProjectionPolicy::new(64_000))
         .observer(show)
@@ -70,4 +79,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let usage = execution.token_usage();
     println!("\n[{} tokens in, {} out]", usage.input, usage.output);
     Ok(execution.complete().await?)
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Task {
+    /// What to do, with everything that a helper without this conversation must know.
+    task: String,
 }

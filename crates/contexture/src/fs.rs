@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use contexture_core::host::{
-    DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path,
+    Base, DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, ReadLimits, relative_path,
 };
 use futures_util::future::BoxFuture;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -156,12 +156,40 @@ impl Root {
         result
     }
 
+    /// Opens a normalised relative path.
+    fn open(&self, path: &str, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
+        match follow_symlinks {
+            true => Ok(resolve::follow(self.base.as_fd(), &self.names, path, goal)?.0),
+            false => self.resolver.open(self.base.as_fd(), path, goal),
+        }
+    }
+
+    /// What is where the base was when it was opened: it may have been moved, and replaced by another directory.
+    fn base(&self) -> Base {
+        let Ok(held) = rustix::fs::fstat(&self.base) else { return Base::Failed };
+        let (mut names, mut missed) = (Vec::new(), None);
+        for name in &self.names {
+            match rustix::fs::stat(name.as_str()) {
+                Ok(found) if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino) => names.push(name.clone()),
+                Ok(_) => missed = missed.or(Some(Base::Replaced)),
+                Err(Errno::NOENT | Errno::NOTDIR) => missed = missed.or(Some(Base::Gone)),
+                Err(Errno::ACCESS | Errno::PERM) => missed = missed.or(Some(Base::Forbidden)),
+                Err(_) => missed = missed.or(Some(Base::Failed)),
+            }
+        }
+        match missed.filter(|_| names.is_empty()) {
+            Some(missed) => missed,
+            #[allow(clippy::unnecessary_cast, reason = "the field has other types on other systems")]
+            None => Base::Here { names, device: Some(held.st_dev as u64) },
+        }
+    }
+
     fn read(&self, path: &str, limits: ReadLimits) -> Result<FileOpening, FileError> {
         let relative = relative_path(path)?;
         let opened = match limits.follow_symlinks {
             // Only the walk knows the name of the file that a link leads to.
-            true => resolve::follow(self.base.as_fd(), &relative),
-            false => self.resolver.open(self.base.as_fd(), &relative, Goal::Read, false).map(|file| (file, None)),
+            true => resolve::follow(self.base.as_fd(), &self.names, &relative, Goal::Read),
+            false => self.open(&relative, Goal::Read, false).map(|file| (file, None)),
         };
         let (file, linked_name) = opened.map_err(|errno| refused(path, errno))?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| refused(path, errno))?;
@@ -196,7 +224,7 @@ impl Root {
             rustix::fs::statat(&self.base, name, AtFlags::SYMLINK_NOFOLLOW)
         } else {
             if shared.as_ref().is_none_or(|(directory, _)| directory != parent) {
-                let opened = self.resolver.open(self.base.as_fd(), parent, Goal::Directory, limits.follow_symlinks);
+                let opened = self.open(parent, Goal::Directory, limits.follow_symlinks);
                 *shared = Some((parent.to_owned(), opened));
             }
             match &shared.as_ref().expect("set above").1 {
@@ -219,7 +247,7 @@ impl Root {
             "." => rustix::fs::openat(&self.base, ".", READ_DIRECTORY, Mode::empty()).map_err(refuse)?,
             path => {
                 let relative = relative_path(path)?;
-                let found = self.resolver.open(self.base.as_fd(), &relative, Goal::Directory, limits.follow_symlinks);
+                let found = self.open(&relative, Goal::Directory, limits.follow_symlinks);
                 // A handle to look for names by cannot be read itself.
                 let opened = found.and_then(|found| rustix::fs::openat(found, ".", READ_DIRECTORY, Mode::empty()));
                 opened.map_err(refuse)?
@@ -244,7 +272,7 @@ impl Root {
         if !limits.follow_symlinks {
             return Err(Errno::LOOP);
         }
-        let target = self.resolver.open(self.base.as_fd(), relative, Goal::Look, true)?;
+        let target = self.open(relative, Goal::Look, true)?;
         rustix::fs::fstat(target)
     }
 }
@@ -283,13 +311,14 @@ fn absolute_names(base: &Path) -> Vec<String> {
 
 impl FsAdapter for LocalFs {
     fn base_names(&self) -> Vec<String> {
-        let Ok(held) = rustix::fs::fstat(&self.root.base) else { return Vec::new() };
-        // The directory may have been moved and replaced by another one.
-        let leads_here = |name: &&String| {
-            let found = rustix::fs::stat(name.as_str());
-            found.is_ok_and(|found| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
-        };
-        self.root.names.iter().filter(leads_here).cloned().collect()
+        match self.root.base() {
+            Base::Here { names, .. } => names,
+            _ => Vec::new(),
+        }
+    }
+
+    fn base(&self) -> BoxFuture<'_, Base> {
+        Box::pin(async { self.run(Root::base).await.unwrap_or(Base::Failed) })
     }
 
     fn stat<'a>(&'a self, path: &'a str, limits: ReadLimits) -> BoxFuture<'a, Result<FileStamp, FileError>> {

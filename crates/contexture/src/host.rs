@@ -8,8 +8,8 @@ use contexture_core::id::IdSource;
 use futures_util::future::BoxFuture;
 
 pub use contexture_core::host::{
-    DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, MAX_PATH_BYTES, NoFiles, NoShell,
-    ReadLimits, ShellAdapter, ShellError, ShellOutput, relative_path,
+    Base, DirEntry, EntryKind, FileError, FileErrorCode, FileStamp, FileText, FsAdapter, MAX_PATH_BYTES, NoFiles,
+    NoShell, ReadLimits, ShellAdapter, ShellError, ShellOutput, relative_path,
 };
 pub use contexture_store::SystemClock;
 pub use environment::ProgramEnvironment;

@@ -5,6 +5,7 @@
 
 pub mod working_memory;
 pub mod reminder;
+pub mod temporal;
 pub mod steering;
 pub mod instructions;
 pub mod task_state;
@@ -30,5 +31,6 @@ pub use procedural::Procedural;
 pub use reminder::Reminder;
 pub use steering::Steering;
 pub use task_state::TaskState;
+pub use temporal::Temporal;
 pub use tool_memory::ToolMemory;
 pub use working_memory::WorkingMemory;

@@ -131,27 +131,25 @@ pub mod fold {
 
 pub use front::{in_memory, open};
 
-/// What most programs import.
+/// What most programs import. Everything else of layers is in its module, `layer`: `use contexture::prelude::layer::*`.
 pub mod prelude {
-    pub use crate::engine::{Engine, Execution};
+    pub use crate::engine::{Engine, Execution, TurnAnswer};
     pub use crate::error::{BoxError, Error};
-    pub use crate::item::{Item, Role};
+    pub use crate::event::Observer;
+    pub use crate::item::Item;
     pub use crate::layer::{
-        AfterModelCallParams, AfterModelCallResult, BeforeToolCallParams, BeforeToolCallResult, BudgetConfig,
-        CacheState, ClosureLayer, CompleteParams, CompleteResult, ContextData, DisposeParams, ExecutionContext,
-        ExecutionOutcome, FnResult, Hook, HookResult, HookSet, HookTrace, InitParams, InitResult, ItemSchema,
-        LayerBuilder, LayerData, LayerDataDecl, LayerDecl, LayerFunction, LayerFunctionDecl, LayerProvides, LayerSpec,
-        LayerState, LayerTimeouts, MemoryLayer, MemoryScope, ModelCaller, NewDecision, OnGateError, OnInitError,
-        OnItemAppendParams, OnItemAppendResult, Placement, ProjectHistoryParams, ProjectHistoryResult, RecallItems,
-        RecallMode, RecallParams, RecallResult, Rerender, RerenderScope, RerenderTiming, Resources, ReturnParams,
-        ReturnResult, SpawnParams, SpawnResult, StateChange, StateResult, SteeringDecision, SteeringResult,
-        StoreParams, StoreResult, TokenUsage, layer, layer_data, layer_fn, layer_fn_with_schema, tools_of,
+        self, BudgetConfig, ExecutionContext, FnResult, HookResult, LayerProvides, LayerSpec, MemoryLayer, MemoryScope,
+        RecallParams, RecallResult, StoreParams, StoreResult, layer, layer_fn,
     };
-    pub use crate::memory::memory;
+    pub use crate::memory::{At, memory};
     pub use crate::model::{LlmResponse, Model, ModelRequest};
     pub use crate::slot::Slot;
-    pub use crate::tool::{Tool, ToolContext};
-    pub use crate::window::{Overflow, ProjectionPolicy};
+    pub use crate::tool::{Tool, ToolContext, tool};
+    pub use crate::window::{Overflow, ProjectionPolicy, Window};
+
+    // What it had before is still there for one version.
+    #[doc(hidden)]
+    pub use crate::{item::Role, layer::*};
 }
 
 // The Rust code of the guides is compiled and run as tests.

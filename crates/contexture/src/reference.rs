@@ -15,6 +15,7 @@
 
 pub mod anchor;
 pub mod kinds;
+pub mod secret_names;
 mod shape;
 mod shield;
 

@@ -31,6 +31,7 @@ mod output;
 mod execute_bash;
 mod toolset;
 mod mcp;
+mod plugins;
 
 pub use approve::{AllowAll, Approval, Approve, NoCommands, ToolAction};
 pub use edit_file::EditFile;
@@ -40,6 +41,7 @@ pub use list_files::ListFiles;
 pub use mcp::McpAddress;
 pub use mcp::{McpError, McpField, McpFieldKind, McpHost, McpProgress, McpQuestion, McpReply, McpServer, McpTool};
 pub use open_files::OpenFiles;
+pub use plugins::PluginServer;
 pub use read_file::ReadFile;
 pub use search_files::SearchFiles;
 pub use workspace::{FileChange, Workspace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::decision::{Action, Decision};
 use contexture::error::{Error, FunctionError};
 use contexture::facts::{Added, FactId, Place, day, speaker};
-use contexture::files::model::Grade;
+use contexture::files::model::Fact;
 use contexture::fold::{Folder, Meter, Policy};
 use contexture::item::Item;
 use contexture::layers::plan::{Phase, Status};
@@ -181,16 +181,15 @@ fn files(session: &ChatSession, screen: Screen) -> String {
     let mut count = 0;
     for (index, file) in model.files().iter().enumerate() {
         let claims = file.segments.iter().enumerate();
-        let grade = claims.map(|(at, segment)| model.claim(index, at, 0..segment.lines.len()).grade).min();
-        let known = match (file.deleted, grade) {
+        let fact = claims.map(|(at, segment)| model.claim(index, at, 0..segment.lines.len()).fact).min();
+        let known = match (file.deleted, fact) {
             (true, _) => "deleted",
             (false, None) => "by name",
-            (false, Some(Grade::InDoubt)) => "in doubt",
-            (false, Some(Grade::Presumed)) => "presumed",
-            (false, Some(Grade::Sure)) => "sure",
-            (false, Some(Grade::Verified)) => "verified",
+            (false, Some(Fact::Changed)) => "changed since",
+            (false, Some(Fact::Seen)) => "as seen",
+            (false, Some(Fact::Verified)) => "verified",
         };
-        let whole = if file.whole { " (all)" } else { "" };
+        let whole = if model.claim_whole(index).is_some() { " (all)" } else { "" };
         let lines = format!("{}{whole}", file.known_lines());
         table.row([file.path.clone(), lines, known.to_owned(), file.reads.to_string(), file.edits.to_string()]);
         count += 1;

@@ -58,17 +58,17 @@ impl ToolGate {
     }
 
     /// Whether a call of a tool that is not understood may be what a rule is about, in a sentence.
-    async fn doubt(&self, tool: &str, arguments: &str) -> Option<String> {
+    fn doubt(&self, tool: &str, arguments: &str) -> Option<String> {
         let call = FunctionCall::new("", tool, arguments);
-        let rule = self.steering.doubt(tool, &call, &*self.files).await?;
+        let rule = self.steering.doubt(tool, &call, &*self.files)?;
         Some(format!("It is not understood as a whole, and may be what your rule `{}` is about.", rule.name))
     }
 
     /// Whether something may be done.
     pub(super) async fn decide(&self, intent: Intent) -> Approval {
         let doubt = match &intent {
-            Intent::Run(command) => self.doubt(COMMAND_TOOL, &json!({ "command": command }).to_string()).await,
-            Intent::Call(tool, arguments) => self.doubt(tool, arguments).await,
+            Intent::Run(command) => self.doubt(COMMAND_TOOL, &json!({ "command": command }).to_string()),
+            Intent::Call(tool, arguments) => self.doubt(tool, arguments),
             Intent::Write(_) => None,
         };
         let kind = discriminant(&intent);

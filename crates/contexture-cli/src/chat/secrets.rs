@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contexture::BoxFuture;
-use contexture::host::{DirEntry, FileError, FileStamp, FileText, FsAdapter, ReadLimits};
+use contexture::host::{Base, DirEntry, FileError, FileStamp, FileText, FsAdapter, ReadLimits};
 
 use crate::settings::Config;
 
@@ -70,6 +70,10 @@ impl<F: FsAdapter> FsAdapter for FilesWithoutKeys<F> {
 
     fn base_names(&self) -> Vec<String> {
         self.files.base_names()
+    }
+
+    fn base(&self) -> BoxFuture<'_, Base> {
+        self.files.base()
     }
 
     fn list<'a>(

@@ -406,7 +406,7 @@ pub(super) fn failure_of(error: &Error) -> Failure {
             Failure::usage(sentence).hint("end the other program, or begin another thread")
         }
         (Error::NoRoom { .. }, None) => {
-            Failure::usage(text).hint("`--budget TOKENS` makes the window larger; 64 000 is usual")
+            Failure::usage(text).hint("`--budget TOKENS` makes the window larger; 112 000 is usual")
         }
         (_, Some((sentence, hint))) => Failure::work(sentence).hint(hint.lines().next().unwrap_or_default()),
         (Error::Model(_), None) => Failure::work(text).hint("`contexture chat --continue` tries again"),

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::{env, fs, io, process};
 
 use contexture_agents::{Address, Beaten, Install, RouteChoice, Run, SettingPlace, Upstream};
-use contexture_gateway::Upstreams;
 use contexture_gateway::access::fresh_secret;
+use contexture_gateway::{References, Upstreams};
 
 use self::own_files::{OwnFiles, remove_left};
 use super::configured::{Surroundings, name_of, path_of, value};
 use crate::failure::Failure;
+use crate::settings::nearest::did_you_mean;
 
 /// What can be done about an agent that is not served.
 const OTHERWISE: &str = "say where its requests go with --upstream, or run `contexture serve --upstream URL` and put the \
@@ -91,6 +92,13 @@ impl Agent {
         })
     }
 
+    /// In which text of messages it has a person's references to files.
+    pub(super) fn references(&self) -> References {
+        let is_it = |agent: &&contexture_agents::Agent| agent.run().is_some_and(|run| run.name() == self.name);
+        let known = contexture_agents::agents().iter().find(is_it).and_then(|agent| agent.typed());
+        known.map_or(References::Unknown, |typed| References::Beside(typed.beside()))
+    }
+
     /// Whether it is one of the table.
     pub(super) fn is_known(&self) -> bool {
         !self.run.trial().arguments().is_empty()
@@ -108,6 +116,9 @@ impl Agent {
         }
         let names: Vec<String> = known().into_iter().map(|agent| agent.name).collect();
         let failure = Failure::usage(format!("`{}` is no agent that is known", self.name));
+        if let Some(meant) = did_you_mean(&self.name, names.iter().map(String::as_str)) {
+            return Err(failure.hint(meant));
+        }
         Err(failure.hint(format!(
             "say how it finds the gateway, as in `--set OPENAI_BASE_URL={{url}}/openai`; known are {}",
             names.join(", ")
@@ -210,6 +221,9 @@ impl Agent {
     /// It is not known, or has no settings for that.
     pub(super) fn installed_by(&self) -> Result<&Install, Failure> {
         self.check_pointed().map_err(|failure| {
+            if did_you_mean(&self.name, known().iter().map(|agent| agent.name.as_str())).is_some() {
+                return failure;
+            }
             let installable = known().into_iter().filter(|agent| agent.installed_by().is_ok());
             let names: Vec<String> = installable.map(|agent| agent.name).collect();
             failure.hint(format!("those that can be installed are {}", names.join(", ")))
@@ -365,6 +379,15 @@ fn set(upstreams: &mut Upstreams, upstream: Upstream, url: &str) {
         }
         Upstream::Google => upstreams.google = Upstreams::one(url).google,
         Upstream::Any => *upstreams = Upstreams::one(url),
+    }
+}
+
+impl Agent {
+    /// How many tokens of a model's window are free when it summarises its conversation; 0 if that is not known.
+    pub(super) fn leaves(&self) -> u64 {
+        let is_it = |agent: &&contexture_agents::Agent| agent.run().is_some_and(|run| run.name() == self.name);
+        let known = contexture_agents::agents().iter().find(is_it);
+        known.and_then(|agent| agent.compaction().leaves()).copied().unwrap_or(0)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use crate::settings::{Command, Config};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use contexture::personal::{MemoryOwner, PersonalMemory};
 use contexture_gateway::account::cap::{Cap, CapAmounts};
 use contexture_gateway::models::Models;
-use contexture_gateway::{GatewayMemory, Options, Upstreams};
+use contexture_gateway::{GatewayMemory, LEAST_BUDGET, Options, References, Upstreams, WHOLE_WINDOW};
 use contexture_inspect::{InspectServer, inspector_of_gateway};
 
 use super::place::StoreFlag;
@@ -23,9 +23,12 @@ use crate::memory::own::{memory_path, open_memory, project_at};
 /// The flags of a gateway.
 #[derive(Args, Clone, Debug)]
 pub(super) struct GatewayFlags {
-    /// The most tokens of a request; otherwise what the model takes
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(4_000..))]
+    /// The most tokens of a request, or `window` for all that the model takes [default: DEFAULT]
+    #[arg(long, value_name = "TOKENS", value_parser = budget)]
     pub(super) budget: Option<u64>,
+    /// Which text of messages names files as `#path` [default: known]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    references: Option<ReferencesFlag>,
     /// Send everything as it came, and only record what would have been done
     #[arg(long)]
     pub(super) observe: bool,
@@ -52,6 +55,15 @@ pub(super) struct GatewayFlags {
     config: ConfigFlags<OfGateway>,
 }
 
+/// Which text of messages names files.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum ReferencesFlag {
+    /// What a person types, if that is known of the agent
+    Known,
+    /// All of a new message, for an agent that writes nothing into messages itself
+    Typed,
+}
+
 /// The most that may be spent.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct CapFlags {
@@ -67,6 +79,15 @@ pub(super) struct CapFlags {
     /// The most tokens in a conversation, input and output
     #[arg(long, value_name = "TOKENS")]
     cap_conversation_tokens: Option<u64>,
+}
+
+impl ReferencesFlag {
+    fn references(self) -> References {
+        match self {
+            Self::Known => References::Unknown,
+            Self::Typed => References::Typed,
+        }
+    }
 }
 
 impl CapFlags {
@@ -142,6 +163,7 @@ impl GatewayFlags {
             diagnose: self.diagnose,
             cap: self.cap.cap(config),
             editor: config.gateway_context_management(),
+            references: self.references.map_or(References::Unknown, ReferencesFlag::references),
             holdout: self.holdout.unwrap_or_else(|| config.gateway_holdout()),
             store: if self.no_store { None } else { Some(self.store.path()?) },
             store_bytes: config.gateway_store_megabytes() << 20,
@@ -163,6 +185,15 @@ pub(super) fn upstreams(config: &Config) -> Upstreams {
         chat: config.gateway_upstream_chat().map(plain),
         responses: config.gateway_upstream_responses().map(plain),
         google: config.gateway_upstream_google().map_or(usual.google, plain),
+    }
+}
+
+/// A budget: a number of tokens, or the model's whole window.
+pub(super) fn budget(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        _ if text == "window" => Ok(WHOLE_WINDOW),
+        Ok(tokens) if tokens >= LEAST_BUDGET => Ok(tokens),
+        _ => Err(format!("a budget is a number of tokens from {LEAST_BUDGET} on, or `window`")),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
+use contexture_gateway::{Gateway, Options, Receipt, References, Upstreams};
 use contexture_inspect::InspectServer;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -82,6 +82,10 @@ pub(super) async fn serve(flags: &GatewayFlags, upstream: Option<&str>, base: Op
     let telemetry = telemetry::start()?;
     let directory = base.map(base_directory).transpose()?;
     let mut options = Options { directory, ..flags.options(&config, upstreams)? };
+    if options.directory.is_some() {
+        // The program that names the directory writes the messages.
+        options.references = References::Typed;
+    }
     options.watchers.extend(telemetry.watchers());
     let inspector = flags.inspector(&mut options).await?;
     ignore_terminal()?;

@@ -37,8 +37,8 @@ pub struct Inspect {
     /// Recordings, directories to walk, - for standard input, or a store
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The most tokens of a request, for recordings; otherwise what the model takes
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(4_000..))]
+    /// The most tokens of a request, for recordings, or `window` for all that the model takes [default: DEFAULT]
+    #[arg(long, value_name = "TOKENS", value_parser = super::flags::budget)]
     budget: Option<u64>,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
@@ -164,7 +164,7 @@ fn play(source: &RecordingSource, id: &str, budget: Option<u64>, inspector: &Ins
     match source.transcript() {
         Ok((transcript, report)) => {
             source.tell(&report);
-            let played = Played::new(budget).with_model(report.model);
+            let played = Played::new(budget).with_model(report.model).with_agent(&report.format.to_string());
             if let Err(error) = playing::play(inspector, &played, id, &transcript.records) {
                 source::say(&format!("{source}: not read to its end: {error}"));
             }

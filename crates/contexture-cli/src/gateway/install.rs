@@ -103,7 +103,7 @@ pub fn install(command: &InstallCommand) -> Result<(), Failure> {
         let _ = undo(&record, &service);
         return Err(failure);
     }
-    let told = started(&agent, &service, &record.address);
+    let told = running(&agent, &service, &record.address);
     Ok(io::stdout().write_all(told.as_bytes())?)
 }
 
@@ -262,7 +262,7 @@ fn is_wanted() -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Writes everything; the agent's settings last, since they need the rest.
+/// Writes everything, and starts the service; the agent's settings come last, since they need the rest.
 fn write(record: &InstallRecord, service: &Service, key: &AccessKey) -> Result<(), Failure> {
     let settings = &record.settings;
     if settings.was_there {
@@ -272,26 +272,45 @@ fn write(record: &InstallRecord, service: &Service, key: &AccessKey) -> Result<(
     record.write()?;
     write_private(&record.keys()?, format!("{} = \"{}\"\n", key.name(), key.secret()).as_bytes())?;
     service.write()?;
+    service.start().map_err(|why| {
+        let failure = Failure::work(format!(
+            "the gateway of `{}` cannot be started by the system ({why}), so nothing was installed",
+            record.agent
+        ));
+        failure.hint(format!(
+            "start the agent with `contexture run {}`; in an editor, run `contexture serve` yourself and put the address \
+             that it prints into the agent's settings",
+            record.agent
+        ))
+    })?;
     // It holds the gateway's key from now on.
     write_with_mode(&settings.path, settings.after.as_bytes(), settings.mode & 0o600)
 }
 
-/// Starts the service, and says what is to be done if that is not possible.
+/// Starts the service of an agent that is installed, and says what is to be done if that is not possible.
 fn started(agent: &Agent, service: &Service, address: &str) -> String {
-    let by_hand = |why: &str| {
-        format!(
-            "the gateway does not run yet ({why}), and `{}` cannot reach its model without it: start it, and keep it \
-             running, with\n  {}\n",
-            agent.name,
-            service.by_hand()
-        )
-    };
-    let told = match service.start() {
-        Err(why) => by_hand(&why),
-        Ok(()) if is_up(address) => format!("the gateway runs at {address}; `contexture status` shows it\n"),
-        Ok(()) => by_hand("it was started, but does not answer"),
-    };
+    match service.start() {
+        Err(why) => by_hand(agent, service, &why),
+        Ok(()) => running(agent, service, address),
+    }
+}
+
+/// Whether the service that was started runs, and what is to be done if it does not.
+fn running(agent: &Agent, service: &Service, address: &str) -> String {
+    if !is_up(address) {
+        return by_hand(agent, service, "it was started, but does not answer");
+    }
+    let told = format!("the gateway runs at {address}; `contexture status` shows it\n");
     told + &format!("`contexture uninstall {}` undoes everything\n", agent.name)
+}
+
+fn by_hand(agent: &Agent, service: &Service, why: &str) -> String {
+    format!(
+        "the gateway does not run yet ({why}), and `{0}` cannot reach its model without it: start it, and keep it \
+         running, with\n  {1}\n`contexture uninstall {0}` undoes everything\n",
+        agent.name,
+        service.by_hand()
+    )
 }
 
 /// Waits until somebody listens on an address.

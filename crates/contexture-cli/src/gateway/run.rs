@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use contexture_gateway::{Gateway, Options};
+use contexture_gateway::{Gateway, Options, References};
 use contexture_text::numbers::counted;
 use tokio::process::Command;
 
@@ -18,6 +18,7 @@ use super::print::{self, ReceiptExtent};
 use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
 use super::telemetry;
+use crate::environment;
 use crate::failure::Failure;
 use crate::memory::embedder::without_meaning;
 use crate::settings::GATEWAY_VARIABLE;
@@ -53,6 +54,7 @@ pub struct RunCommand {
 /// # Errors
 /// The agent is not there, or the gateway cannot start.
 pub fn run(command: &RunCommand) -> Result<(), Failure> {
+    environment::keep_from_others();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let status = runtime.block_on(run_agent(command))?;
     runtime.shutdown_background();
@@ -75,14 +77,15 @@ async fn run_agent(command: &RunCommand) -> Result<ExitStatus, Failure> {
     for doubt in &destination.doubts {
         eprintln!("contexture: warning: {doubt}: its requests may not reach the gateway");
     }
-    if let Some(hint) = agent.hint() {
-        eprintln!("contexture: {hint}");
-    }
     let (upstreams, directory) = (destination.upstreams.clone(), here.to_str().map(Arc::from));
     let telemetry = telemetry::start()?;
     let memory = command.flags.remembering(&config, Some(&here))?;
     let embedder = memory.as_ref().and_then(|memory| memory.embedder().cloned());
-    let mut options = Options { directory, memory, ..command.flags.options(&config, upstreams)? };
+    let leaves = agent.leaves();
+    let mut options = Options { directory, memory, leaves, ..command.flags.options(&config, upstreams)? };
+    if options.references == References::Unknown {
+        options.references = agent.references();
+    }
     options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;
     let gateway = Gateway::start("127.0.0.1:0", options).await.map_err(super::start::cannot_start)?;

@@ -17,6 +17,7 @@ use super::running::KeptNote;
 use super::start::{cannot_start, warn_of_others};
 use super::stopping::StopSignals;
 use super::telemetry;
+use crate::environment;
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 
@@ -68,6 +69,7 @@ const STOP_TIME: u64 = 120;
 /// # Errors
 /// The gateway cannot start.
 pub fn run(command: &Serve) -> Result<(), Failure> {
+    environment::keep_from_others();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(command))?;
     runtime.shutdown_background();

@@ -7,7 +7,7 @@ use clap::Args;
 use contexture::facts::Added;
 use contexture::personal::MemoryOwner;
 
-use super::own::{current_project, memory_path, open_memory};
+use super::own::{current_project, memory_path, open_memory, told_of_secrets};
 use super::whose::{not_changed, now_ms, wait};
 use crate::failure::Failure;
 
@@ -39,6 +39,6 @@ pub(super) fn run(add: &MemoryAdd) -> Result<(), Failure> {
     let told = match added {
         Added::New(id) => format!("remembered as {id}, for {owner}"),
         Added::Known(id) => format!("{id} says so already"),
-    };
+    } + &told_of_secrets(&add.text);
     Ok(writeln!(io::stdout(), "{}", contexture_terminal::harmless::on_one_line(&told))?)
 }

@@ -1,5 +1,6 @@
 //! The user's own memory: one file that all commands share.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use contexture::personal::{MemoryOwner, PersonalMemory};
 use contexture::project::project_of;
+use contexture::redact::secrets;
 use contexture::store::{SqliteIndex, SqliteStore};
 
 use crate::failure::Failure;
@@ -65,6 +67,15 @@ pub(crate) fn project_at(directory: &Path) -> String {
 /// The current directory is not known.
 pub(crate) fn current_project() -> Result<MemoryOwner, Failure> {
     Ok(MemoryOwner::Project(project_at(&env::current_dir()?)))
+}
+
+/// What is told of the secrets in a text that was to be remembered; nothing if it has none.
+pub(crate) fn told_of_secrets(text: &str) -> String {
+    let kinds: BTreeSet<&str> = secrets(text).iter().map(|secret| secret.kind).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    format!("; not kept, because it is secret: {}", kinds.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn private_directory(directory: &Path) -> std::io::Result<()> {

@@ -17,9 +17,10 @@ use contexture::layers::{FileReference, FileReferenceOptions};
 use contexture::slot::Slot;
 use contexture::tokens::MAX_TOKENS;
 use contexture::window::Overflow;
+use contexture_gateway::DEFAULT_BUDGET;
 use contexture_gateway::WindowEditor;
 use contexture_gateway::models::ModelEntry;
-use contexture_gateway::remember::{DEFAULT_BUDGET, DEFAULT_THRESHOLD};
+use contexture_gateway::remember::{DEFAULT_BUDGET as MEMORY_BUDGET, DEFAULT_THRESHOLD};
 
 /// Makes the structure, the table of its keys, and a method for each by which commands read it.
 /// A key is `"its name in files" field: type = default => row;`, and its comment is what people read about it.
@@ -62,7 +63,7 @@ settings! {
     "instructions" instructions: String = String::new() => key(Text, LAYERS, r#""You are a careful engineer.""#);
 
     /// How many tokens a window may have.
-    "budget" budget: u64 = 64_000 => key(tokens(1), &[Window, Replay, Compare, Chat], "32000").with_flag();
+    "budget" budget: u64 = DEFAULT_BUDGET => key(tokens(1), &[Window, Replay, Compare, Chat], "32000").with_flag();
 
     /// What happens to history that does not fit in the window.
     "overflow" overflow: Overflow = Overflow::default() => key(OneOf(OVERFLOWS), &[Window], r#""truncate""#);
@@ -164,7 +165,7 @@ path = "target""#);
     // A project must not switch on what its user did not ask for.
     "memory.enabled" memory_enabled: bool = false => key(Switch, &[Run, Serve, Window, Chat], "true").user_only();
     /// The most tokens of memory that are added where a person says something.
-    "memory.budget" memory_budget: u64 = DEFAULT_BUDGET =>
+    "memory.budget" memory_budget: u64 = MEMORY_BUDGET =>
         key(whole(100, 100_000, "tokens"), GATEWAY, "500").user_only();
     /// The percentage of what a person's words are about that a passage must have words for; below it nothing is added.
     "memory.threshold" memory_threshold: u8 = DEFAULT_THRESHOLD =>
@@ -257,7 +258,7 @@ path = "target""#);
     /// What the gateway is to know of models whose name begins so: prices and sizes; what is left out is taken from the
     /// built-in table.
     "model" model: Vec<ModelEntry> = Vec::new() =>
-        key(Entries(MODEL_FIELDS), GATEWAY, r#"name = "claude-sonnet-4"
+        key(Entries(MODEL_FIELDS), &[Replay, Run, Serve], r#"name = "claude-sonnet-4"
 context = 1000000
 input = 3.0
 output = 15.0"#);
@@ -404,9 +405,9 @@ const DOES: &[Choice] = &[
     choice("rework", "changes files in a way that its arguments do not show"),
     choice("delete", "removes a file"),
     choice("move", "renames a file"),
-    choice("anything", "may change its file in any way, or every file if it names none"),
-    choice("unclear", "is not known to change files: what it names is in doubt, all else is presumed"),
-    choice("delegate", "lets another agent work, which may change every file unless it is told to look"),
+    choice("anything", "could write any file"),
+    choice("unclear", "the same"),
+    choice("delegate", "lets another agent work, which could write any file"),
     choice("wrap", "makes other calls that its arguments list"),
     choice("hear", "has nothing to do with files, and returns what a person or another agent said"),
     choice("nothing", "has nothing to do with files"),

@@ -477,9 +477,9 @@ fn choices_are_those_of_their_types() {
 #[test]
 fn all_commands_have_the_same_default_budget() {
     let budget = |command| resolve(&SettingSources::default()).unwrap().for_command(command).budget();
-    assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [64_000; 3]);
+    assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [112_000; 3]);
     let lines = resolve(&SettingSources::default()).unwrap().lines();
-    assert_eq!(lines[1], ["budget", "64000", "default"]);
+    assert_eq!(lines[1], ["budget", "112000", "default"]);
 }
 
 #[test]

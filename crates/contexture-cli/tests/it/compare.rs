@@ -68,7 +68,7 @@ fn files_that_are_no_recordings_are_skipped() {
     fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
     let run = run_in(directory.path(), &["compare", "."], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 64k tokens; 1 other file skipped"));
+    assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 112k tokens; 1 other file skipped"));
     let run = run_in(directory.path(), &["compare", "notes.md"], "");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("error: none of the files is a recording in a known format\nhint: "), "{}", run.stderr);
@@ -78,38 +78,4 @@ fn files_that_are_no_recordings_are_skipped() {
 fn broken_lines_are_told_with_their_number() {
     let run = run_in(Path::new("."), &["compare", "-"], &format!("{}{{\"role\":\n", recording()));
     assert_eq!((run.code, run.stderr.as_str()), (0, "-:24: skipped, EOF while parsing a value (column 8)\n"));
-}
-
-/// A value of the row of our own policy, and of the sums of `replay` for the same recording.
-#[track_caller]
-fn check_agreement(recording: &str, flags: &[&str]) {
-    let json = |command: &str| -> Value {
-        let arguments: Vec<&str> = [command, "-", "--json"].into_iter().chain(flags.iter().copied()).collect();
-        let run = run_in(Path::new("."), &arguments, recording);
-        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-        serde_json::from_str(&run.stdout).expect("`--json` prints JSON")
-    };
-    let (compared, replayed) = (json("compare"), json("replay"));
-    assert_eq!(compared["budget"], replayed["budget"]);
-    let (own, sum) = (&compared["policies"][0], &replayed["sum"]);
-    let number = |value: &Value| value.as_f64().expect("a number");
-    let bill = number(&sum["bill"]["billed"]) / number(&sum["bill"]["passed_through"]);
-    assert_eq!(number(&own["cost"]), bill, "{flags:?}");
-    assert_eq!(own["sums"]["requests"], sum["requests"]);
-    assert_eq!(number(&own["peak"]).ceil(), number(&sum["peak_tokens"]));
-    let tokens = number(&sum["tokens"]) / number(&sum["passed_through_tokens"]);
-    assert!((number(&own["tokens"]) - tokens).abs() < 0.001, "{} and {tokens}", own["tokens"]);
-}
-
-#[test]
-fn compare_and_replay_keep_the_same_account() {
-    let with_system = format!("{}\n{}", json!({"role": "system", "text": "You are careful. ".repeat(40)}), recording());
-    for recording in [recording(), with_system, crate::replay::timed_recording(1), crate::replay::timed_recording(60)] {
-        for budget in ["1000", "4000", "64000"] {
-            check_agreement(&recording, &["--budget", budget]);
-            check_agreement(&recording, &["--budget", budget, "--provider", "openai", "--fold", "forced"]);
-            check_agreement(&recording, &["--budget", budget, "--provider", "none"]);
-        }
-        check_agreement(&recording, &[]);
-    }
 }

@@ -390,6 +390,7 @@ fn what_cannot_be_done_is_one_sentence_and_a_hint() {
         "`unheard-of-agent` is no agent that is known",
         "say how it finds the gateway",
     );
+    check(&["run", "cluade"], 2, "`cluade` is no agent that is known", "did you mean `claude`?");
     check(&["run", "--set", "X={url}", "unheard-of-agent"], 1, "start `unheard-of-agent`", "is it installed");
     check(&["run", "--set", "nonsense", "claude"], 2, "`nonsense` is no variable", "write it as");
     check(&["doctor", "unheard-of-agent"], 2, "`unheard-of-agent` is no agent that is known", "say how");

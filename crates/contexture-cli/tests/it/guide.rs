@@ -75,11 +75,3 @@ fn the_readme_is_short() {
     let words = before.split_whitespace().count();
     assert!(words <= 900, "README.md has {words} words before \"More\"");
 }
-
-#[test]
-fn the_table_of_the_guide_is_the_example_s() {
-    let run = run_in(Path::new("."), &["replay"], "");
-    let start = run.stdout.find("folded ").expect("the example is folded");
-    let end = run.stdout[start..].find("\n\n").expect("files follow") + start + 1;
-    check(&run.stdout[start..end]);
-}

@@ -335,14 +335,19 @@ fn installing_twice_is_installing_once_and_uninstalling_needs_an_installation() 
 }
 
 #[test]
-fn without_a_service_manager_it_is_said_what_to_run() {
+fn without_a_service_manager_nothing_changes_and_it_is_said_what_to_run() {
     for systemctl in [None, Some("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")] {
-        let home = Home::new(&[], systemctl);
+        let home = Home::new(&[(".claude/settings.json", "{}")], systemctl);
+        let before = home.files();
         let output = home.install("claude");
-        let told = text(&output.stdout);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        assert!(told.contains("the gateway does not run yet") && told.contains("serve --installed claude"), "{told}");
-        assert!(home.contexture(&["uninstall", "claude"]).status.success());
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains("so nothing was installed")
+                && told.contains("hint: start the agent with `contexture run claude`"),
+            "{told}"
+        );
+        assert_eq!(home.files(), before, "the agent works as before");
     }
 }
 

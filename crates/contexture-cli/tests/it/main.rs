@@ -25,6 +25,7 @@ mod manual;
 mod replay;
 #[cfg(unix)]
 mod serve;
+mod unreadable;
 mod snapshots;
 #[cfg(unix)]
 mod store;

@@ -73,6 +73,59 @@ fn an_agent_keeps_files_across_two_servers() {
 }
 
 #[test]
+fn files_are_those_of_a_project_or_of_all() {
+    let directory = tempdir().unwrap();
+    let store = directory.path().join("m.db");
+    let view = |project: &str, more: &[&str], requests: &[Value]| {
+        let place = directory.path().join(project);
+        fs::create_dir_all(&place).unwrap();
+        let input: String = requests.iter().map(|request| format!("{request}\n")).collect();
+        let run = run_in(&place, &[&["mcp", "--store", store.to_str().unwrap()], more].concat(), &input);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        let answers: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        text(&answers[0]).0.to_owned()
+    };
+    let create = |text: &str| [call(1, "memory_create", json!({ "path": "/memories/a.md", "file_text": text }))];
+    let shown = [call(1, "memory_view", json!({ "path": "/memories/a.md" }))];
+    view("one", &[], &create("a heron"));
+    view("two", &["--everywhere"], &create("a crane"));
+    assert!(view("one", &[], &shown).contains("a heron"));
+    assert!(view("one", &["--everywhere"], &shown).contains("a crane"));
+    assert!(view("two", &["--resource", "user"], &shown).contains("a crane"), "files of earlier versions are there");
+    assert!(!view("two", &[], &shown).contains("a heron"), "another project has none");
+}
+
+#[test]
+fn a_secret_that_is_not_kept_is_named() {
+    let directory = tempdir().unwrap();
+    let key = format!("ghp_{}", "aZ9bY8cX7d".repeat(4));
+    let fact = format!("The deployment uses the key {key}.");
+    let told = talk(directory.path(), &[call(1, "remember", json!({ "text": fact }))]);
+    let told = text(&told[0]).0;
+    assert!(
+        told.starts_with("remembered as ") && told.ends_with("; not kept, because it is secret: GitHub token"),
+        "{told}"
+    );
+    let run = run_in(directory.path(), &["memory", "add", &format!("Another is {key}."), "--store", "m.db"], "");
+    assert!(run.stdout.ends_with("; not kept, because it is secret: GitHub token\n"), "{}", run.stdout);
+}
+
+#[test]
+fn tools_say_whether_they_destroy() {
+    let directory = tempdir().unwrap();
+    let answers = talk(directory.path(), &[request(1, "tools/list", json!({}))]);
+    let tools = answers[0]["result"]["tools"].as_array().unwrap();
+    let named = |hint: &str| -> Vec<&str> {
+        let has = |tool: &&Value| tool["annotations"][hint] == true;
+        tools.iter().filter(has).map(|tool| tool["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(named("readOnlyHint"), ["memory_view", "search_past", "show_text"]);
+    assert_eq!(named("destructiveHint"), ["memory_str_replace", "memory_delete"]);
+    assert_eq!(named("idempotentHint"), ["remember"]);
+    assert_eq!(named("openWorldHint"), [""; 0]);
+}
+
+#[test]
 fn past_conversations_are_searched() {
     let directory = tempdir().unwrap();
     let line = r#"{"id":"1","role":"user","text":"The violin is in the attic.","at":"2026-01-01"}"#;

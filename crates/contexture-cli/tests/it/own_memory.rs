@@ -216,7 +216,7 @@ fn sessions_of_all_agents_are_found_imported_once_and_searched() {
     }
     let nothing = home.json("app", &["memory", "search", "stoat", "--json"]);
     assert_eq!(nothing["items"], json!([]), "what was taken back is not there");
-    assert!(home.good("app", &["memory", "search", "walrus"]).contains("[2026-03-01, Claude Code session 55556666]"));
+    assert!(home.good("app", &["memory", "search", "walrus"]).contains("[2026-03-02, Claude Code session 55556666]"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn main() {
 ── history · TOKENS tokens
 [user] Explain [#src/main.rs:1-2](#src-main-rs)
 
-TOTAL of 64k tokens
+TOTAL of 112k tokens
 ";
     let masked = mask_numbers(&run.stdout);
     assert_eq!((run.code, masked.as_str(), run.stderr.as_str()), (0, expected, ""));
@@ -58,7 +58,7 @@ TOTAL of 64k tokens
 fn mask_numbers(text: &str) -> String {
     let lines = text.lines().map(|line| match line.rsplit_once(" · ") {
         Some((start, count)) if count.ends_with(" tokens") => format!("{start} · TOKENS tokens"),
-        _ if line.ends_with(" of 64k tokens") => "TOTAL of 64k tokens".to_owned(),
+        _ if line.ends_with(" of 112k tokens") => "TOTAL of 112k tokens".to_owned(),
         _ => line.to_owned(),
     });
     lines.map(|line| line + "\n").collect()
@@ -80,7 +80,7 @@ fn json_has_items_usage_and_references() {
     let bands = window["usage"]["bands"].as_object().expect("bands are an object");
     let sum: u64 = bands.values().filter_map(Value::as_u64).sum();
     assert_eq!(Some(sum), window["usage"]["total"].as_u64());
-    assert_eq!(window["usage"]["budget"], 64_000);
+    assert_eq!(window["usage"]["budget"], 112_000);
     let layers = window["usage"]["layers"].as_array().expect("layers are a list");
     assert!(layers.iter().any(|layer| layer["layer_id"] == "file-reference"), "{layers:?}");
     let tools = window["tools"].as_array().expect("tools are a list");

@@ -58,7 +58,8 @@ impl<O: PartialEq> PartialEq<O> for Called<O> {
 
 /// The layers' data and functions in one execution. Cheap to clone, and usable while a turn runs.
 ///
-/// Asking for a layer that the memory does not have does not compile.
+/// Asking for a layer that the memory does not have does not compile. If it has two of one type, the compiler cannot infer
+/// `WhichLayerOfThisType`: name it, `memory.state::<Notes, At<1>>()`.
 pub struct MemoryAccess<Ls> {
     shared: Arc<SharedExecution>,
     shape: PhantomData<fn() -> Ls>,
@@ -78,11 +79,11 @@ impl<Ls> MemoryAccess<Ls> {
     /// Reads data that the layer `L` declares.
     ///
     /// `None` if the layer declares no such data of this type.
-    pub fn read<L: MemoryLayer, T: 'static, Index>(&self, data: LayerData<L, T>) -> Option<T>
+    pub fn read<L: MemoryLayer, T: 'static, WhichLayerOfThisType>(&self, data: LayerData<L, T>) -> Option<T>
     where
-        Ls: Has<L, Index>,
+        Ls: Has<L, WhichLayerOfThisType>,
     {
-        let layer = self.layer_at::<L, Index>()?;
+        let layer = self.layer_at::<L, WhichLayerOfThisType>()?;
         let state = self.shared.state(&layer.spec().id);
         layer.read(data.name(), state.as_ref())?.downcast().ok().map(|value| *value)
     }
@@ -92,16 +93,16 @@ impl<Ls> MemoryAccess<Ls> {
     ///
     /// # Errors
     /// [`FunctionError`]: bad input, a layer that is not running, or the function's own failure.
-    pub async fn call<L: MemoryLayer, I: Serialize, O: DeserializeOwned, Index>(
+    pub async fn call<L: MemoryLayer, I: Serialize, O: DeserializeOwned, WhichLayerOfThisType>(
         &self,
         function: LayerFunction<L, I, O>,
         input: I,
     ) -> Result<Called<O>, Error>
     where
-        Ls: Has<L, Index>,
+        Ls: Has<L, WhichLayerOfThisType>,
     {
         let unknown = || FunctionError::Unknown { name: function.name().to_owned() };
-        let id = self.layer_at::<L, Index>().ok_or_else(unknown)?.spec().id.clone();
+        let id = self.layer_at::<L, WhichLayerOfThisType>().ok_or_else(unknown)?.spec().id.clone();
         let name = format!("{id}/{}", function.name());
         let bad_input =
             |error: serde_json::Error| FunctionError::BadInput { name: name.clone(), problem: error.to_string() };
@@ -114,11 +115,11 @@ impl<Ls> MemoryAccess<Ls> {
     }
 
     /// Returns the state of the layer `L`; its default if it has none.
-    pub fn state<L: MemoryLayer, Index>(&self) -> L::State
+    pub fn state<L: MemoryLayer, WhichLayerOfThisType>(&self) -> L::State
     where
-        Ls: Has<L, Index>,
+        Ls: Has<L, WhichLayerOfThisType>,
     {
-        let state = self.layer_at::<L, Index>().and_then(|layer| self.shared.state(&layer.spec().id));
+        let state = self.layer_at::<L, WhichLayerOfThisType>().and_then(|layer| self.shared.state(&layer.spec().id));
         let state = state.and_then(|state| state.downcast::<L::State>());
         state.map(|state| (*state).clone()).unwrap_or_default()
     }
@@ -135,6 +136,14 @@ impl<Ls> MemoryAccess<Ls> {
             (layer.spec().id.to_string(), data.collect())
         });
         layers.collect()
+    }
+
+    /// Like [`read`](Self::read), with the public name `layer/data` and as JSON.
+    pub fn read_json(&self, public_name: &str) -> Option<Value> {
+        let (layer, name) = public_name.split_once('/')?;
+        let roster = self.shared.roster();
+        let layer = roster.get(layer)?;
+        layer.read_json(name, self.shared.state(&layer.spec().id).as_ref())
     }
 
     /// Like [`call`](Self::call), with the public name `layer/function` and JSON.
@@ -157,10 +166,16 @@ impl<Ls> MemoryAccess<Ls> {
     }
 
     /// The layer of the type `L` at this index of the memory.
-    fn layer_at<L: MemoryLayer, Index>(&self) -> Option<LayerRef>
+    fn layer_at<L: MemoryLayer, WhichLayerOfThisType>(&self) -> Option<LayerRef>
     where
-        Ls: Has<L, Index>,
+        Ls: Has<L, WhichLayerOfThisType>,
     {
-        self.shared.roster().by_registration().nth(Ls::PLACE).filter(|layer| layer.is_made_by::<L>()).cloned()
+        let roster = self.shared.roster();
+        let mut layers = roster.by_registration();
+        let layer = match Ls::PLACE {
+            Some(place) => layers.nth(place).filter(|layer| layer.is_made_by::<L>()),
+            None => layers.find(|layer| layer.is_made_by::<L>()),
+        };
+        layer.cloned()
     }
 }

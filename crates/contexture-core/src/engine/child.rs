@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::core::SystemPrompt;
 use super::execution::{Execution, ExecutionBeginning};
 use super::hook_run::HookRun;
 use super::open::{init_layer, read_states};
@@ -19,27 +20,93 @@ use crate::item::Item;
 use crate::layer::*;
 use crate::log::ItemLog;
 use crate::memory::MemoryConfig;
+use crate::model::{DynModel, Model};
 use crate::state::{Durable, describe, encode_record};
 use crate::store::Record;
+use crate::tool::{DynTool, Tool};
 
-/// Builds a child execution. Created by [`Execution::child`].
+/// Builds a child execution. Created by [`Execution::child`] and [`ToolContext::child`](crate::tool::ToolContext::child).
 #[must_use = "call `start` to get the child"]
 pub struct ChildBuilder<'a, Ls, Cs> {
-    parent: &'a mut Execution<Ls>,
+    parent: Result<Parent<'a>, Error>,
     /// The child's own layers; `None`: those of the parent.
     layers: Option<Vec<LayerRef>>,
+    /// The child's own tools; `None`: those of the parent.
+    tools: Option<Vec<Arc<dyn DynTool>>>,
+    model: Option<Arc<dyn DynModel>>,
+    instructions: Option<Arc<str>>,
     forked: bool,
-    shape: PhantomData<fn() -> Cs>,
+    shape: PhantomData<fn() -> (Ls, Cs)>,
+}
+
+/// The execution that starts a child.
+pub(crate) enum Parent<'a> {
+    /// Between two turns.
+    Idle(&'a mut ExecutionParts),
+    /// One of its tools is running.
+    InCall(&'a Arc<SharedExecution>),
+}
+
+impl Parent<'_> {
+    fn shared(&self) -> &Arc<SharedExecution> {
+        match self {
+            Parent::Idle(run) => run.shared(),
+            Parent::InCall(shared) => shared,
+        }
+    }
+
+    /// Makes as much as possible durable: the child must see what was just set in the scopes that both share. What a
+    /// running turn holds back the child gets from memory.
+    async fn settle(&mut self) {
+        if let Parent::Idle(run) = self {
+            run.settle().await;
+        }
+    }
 }
 
 impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
+    pub(crate) fn new(parent: Result<Parent<'a>, Error>) -> Self {
+        Self { parent, layers: None, tools: None, model: None, instructions: None, forked: false, shape: PhantomData }
+    }
+
     /// Sets the child's own layers, instead of the parent's.
     ///
     /// A layer that both have, with the same id and type, gets its initial state from the parent's `on_spawn` and returns
     /// it through `on_return`; the others start with `init`.
     pub fn layers<Own>(self, memory: MemoryConfig<Own>) -> ChildBuilder<'a, Ls, Own> {
-        let layers = memory.layers.into_iter().map(|layer| layer.0).collect();
-        ChildBuilder { parent: self.parent, layers: Some(layers), forked: self.forked, shape: PhantomData }
+        let Self { parent, tools, model, instructions, forked, .. } = self;
+        let layers = Some(memory.layers.into_iter().map(|layer| layer.0).collect());
+        ChildBuilder { parent, layers, tools, model, instructions, forked, shape: PhantomData }
+    }
+
+    /// Keeps only those of the parent's tools whose name `keep` accepts. The functions of layers are no part of them.
+    pub fn keep_tools(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.own_tools().retain(|tool| keep(tool.name()));
+        self
+    }
+
+    /// Adds a tool that only the child, and its children, may call.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.own_tools().push(Arc::new(tool));
+        self
+    }
+
+    fn own_tools(&mut self) -> &mut Vec<Arc<dyn DynTool>> {
+        let of_parent =
+            || self.parent.as_ref().map_or_else(|_| Vec::new(), |parent| parent.shared().core().tools.clone());
+        self.tools.get_or_insert_with(of_parent)
+    }
+
+    /// Sets the child's model. Its layers call the model that those of the parent call.
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets the child's system prompt, instead of the parent's.
+    pub fn instructions(mut self, instructions: impl Into<Arc<str>>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
     }
 
     /// Makes the child's log start with a copy of the parent's.
@@ -53,33 +120,41 @@ impl<'a, Ls, Cs> ChildBuilder<'a, Ls, Cs> {
     /// Starts the child.
     ///
     /// # Errors
-    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start), and [`Error::Spec`] if its own layers are not
-    /// valid together.
+    /// As [`ExecutionBuilder::start`](super::ExecutionBuilder::start), and [`Error::Spec`] if its own layers or tools are
+    /// not valid together.
     pub async fn start(self) -> Result<Execution<Cs>, Error> {
-        let abort = self.parent.abort_handle();
-        let parent = self.parent.run_mut()?;
-        let (core, context) = (parent.shared().core().clone(), parent.shared().context_data());
-        let roster = match self.layers {
-            Some(layers) => Roster::new(layers)?,
-            None => (*parent.shared().roster()).clone(),
+        let Self { parent, layers, tools, model, instructions, forked, .. } = self;
+        let mut parent = parent?;
+        let shared = parent.shared().clone();
+        let mut core = (**shared.core()).clone();
+        core.roster = match layers {
+            Some(layers) => Arc::new(Roster::new(layers)?),
+            None => shared.roster(),
         };
-        roster.check_policy(&core.settings.policy)?;
-        let toolbox = Toolbox::new(&roster, &core.tools, &*core.counter)?;
+        core.roster.check_policy(&core.settings.policy)?;
+        if let Some(model) = model {
+            core.layer_model = core.model_for_layers();
+            core.model = Some(model);
+        }
+        if let Some(instructions) = instructions {
+            core.instructions = SystemPrompt::new(instructions, &*core.counter);
+        }
+        core.tools = tools.unwrap_or(core.tools);
+        core.toolbox = Arc::new(Toolbox::new(&core.roster, &core.tools, &*core.counter)?);
+        let context = shared.context_data();
         let id = ExecutionId::from(core.host.ids.fresh());
         let beginning = ExecutionBeginning {
-            thread: ThreadId::from(format!("{}/{}", parent.thread().id(), id)),
+            thread: ThreadId::from(format!("{}/{}", context.thread_id, id)),
             id,
             resources: context.resources.clone(),
-            parent: Some(parent.shared().clone()),
+            parent: Some(shared.clone()),
         };
-        let mut child = Execution::new(core, beginning).aborted_with(&abort);
+        let mut child = Execution::new(Arc::new(core), beginning);
         let run = child.run_mut()?;
-        parent.shared().add_child(run.shared());
-        run.shared().set_layers(roster, toolbox);
-        let log = if self.forked { parent.thread().log().clone() } else { ItemLog::new() };
-        // The child must see what the parent has just set in the scopes that both share.
+        shared.add_child(run.shared());
+        let log = if forked { shared.log().get() } else { ItemLog::new() };
         parent.settle().await;
-        if let Err(error) = begin(parent.shared(), run, &log).await {
+        if let Err(error) = begin(&shared, run, &log).await {
             child.end(ExecutionOutcome::Failure).await;
             return Err(error);
         }
@@ -104,7 +179,7 @@ impl<Ls> Execution<Ls> {
 
     /// Returns a builder for a child; call [`start`](ChildBuilder::start).
     pub fn child(&mut self) -> ChildBuilder<'_, Ls, Ls> {
-        ChildBuilder { parent: self, layers: None, forked: false, shape: PhantomData }
+        ChildBuilder::new(self.run_mut().map(Parent::Idle))
     }
 
     /// Ends a child as a success and returns its result.
@@ -116,25 +191,33 @@ impl<Ls> Execution<Ls> {
     ///
     /// # Errors
     /// [`Error::Journal`] if states could not be made durable; the child's thread then stays in the store.
-    pub async fn join<Cs>(&mut self, mut child: Execution<Cs>, mut result: Value) -> Result<Value, Error> {
-        let parent = self.run_mut()?.shared();
-        // The child is kept until its last hook has run: if this future is dropped, so is the child.
-        let run = child.run_mut()?;
-        let failed = run.complete(ExecutionOutcome::Success).await;
-        // States that `on_return` sets are written only after the child's writes to shared scopes were read.
-        let held = parent.core().states.hold(parent.id());
-        for layer in parent.roster().by_slot() {
-            result = on_return(parent, run, layer, result).await;
-        }
-        drop(held);
-        run.dispose().await;
-        let removed = match failed {
-            None => run.remove_thread().await,
-            Some(error) => Err(error),
-        };
-        child.take_run();
-        removed.map(|()| result)
+    pub async fn join<Cs>(&mut self, child: Execution<Cs>, result: Value) -> Result<Value, Error> {
+        join(self.run_mut()?.shared(), child, result).await
     }
+}
+
+/// Ends a child as a success and returns its result, as the layers of the parent changed it.
+pub(crate) async fn join<Cs>(
+    parent: &Arc<SharedExecution>,
+    mut child: Execution<Cs>,
+    mut result: Value,
+) -> Result<Value, Error> {
+    // The child is kept until its last hook has run: if this future is dropped, so is the child.
+    let run = child.run_mut()?;
+    let failed = run.complete(ExecutionOutcome::Success).await;
+    // States that `on_return` sets are written only after the child's writes to shared scopes were read.
+    let held = parent.core().states.hold(parent.id());
+    for layer in parent.roster().by_slot() {
+        result = on_return(parent, run, layer, result).await;
+    }
+    drop(held);
+    run.dispose().await;
+    let removed = match failed {
+        None => run.remove_thread().await,
+        Some(error) => Err(error),
+    };
+    child.take_run();
+    removed.map(|()| result)
 }
 
 /// Calls `on_return` of a layer, if the child has that layer too.
@@ -144,12 +227,12 @@ async fn on_return(parent: &Arc<SharedExecution>, child: &ExecutionParts, layer:
     if !shared.roster().get(id.as_str()).is_some_and(|other| other.is_like(layer)) || !states.has(shared.id(), id) {
         return result;
     }
-    let (child_state, child_log) = (shared.state(id), child.thread().log().clone());
+    let (child_state, child_log, child_ctx) = (shared.state(id), child.thread().log().clone(), shared.context());
     let given = result.clone();
     let returned = parent.run(layer, Hook::OnReturn, move |parent_state, ctx| {
         let parent_state = layer.state_or_default(parent_state.as_ref());
         let child_state = layer.state_or_default(child_state.as_ref());
-        layer.on_return(ReturnParams { child_state, child_log, parent_state, result: given, ctx })
+        layer.on_return(ReturnParams { child_state, child_log, child_ctx, parent_state, result: given, ctx })
     });
     let before = parent.state(id);
     match returned.await {

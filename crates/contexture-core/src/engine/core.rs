@@ -64,7 +64,8 @@ impl Default for LeaseSettings {
     }
 }
 
-/// What all executions of an engine share. It never changes.
+/// What all executions of an engine share. It never changes; a child may have a copy with other layers, tools or model.
+#[derive(Clone)]
 pub(crate) struct Core {
     pub(crate) roster: Arc<Roster>,
     pub(crate) toolbox: Arc<Toolbox>,
@@ -80,10 +81,11 @@ pub(crate) struct Core {
     pub(crate) settings: EngineSettings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) eventual: Arc<EventualCache>,
-    pub(crate) endings: Endings,
+    pub(crate) endings: Arc<Endings>,
 }
 
 /// The capabilities of the host: time, names, files, commands and search.
+#[derive(Clone)]
 pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
@@ -93,6 +95,7 @@ pub(crate) struct Host {
 }
 
 /// The system prompt, counted once.
+#[derive(Clone)]
 pub(crate) struct SystemPrompt {
     text: Arc<str>,
     tokens: u64,
@@ -100,6 +103,7 @@ pub(crate) struct SystemPrompt {
 }
 
 /// The options of the engine.
+#[derive(Clone)]
 pub(crate) struct EngineSettings {
     pub(crate) policy: ProjectionPolicy,
     pub(crate) journal: JournalPolicy,

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedRwLockReadGuard;
 
+use crate::clock::Clock;
 use crate::id::{LayerId, ThreadId};
 use crate::layer::{RecallItems, StateValue};
 
@@ -32,6 +34,8 @@ struct Entries {
 #[derive(Default)]
 struct EventualRecall {
     answer: RecallItems,
+    /// When it was made, by the monotonic clock.
+    since: Option<Duration>,
     /// The inputs of the result; `None` if there is none, or it failed.
     asked: Option<RecallInputs>,
     /// The next refresh, of the execution that changed the state last.
@@ -66,6 +70,8 @@ pub(crate) struct Refresh {
     pub(crate) about: Box<dyn Fn() -> RecallInputs + Send>,
     /// `None`: the recall failed.
     pub(crate) recall: BoxFuture<'static, Option<RecallItems>>,
+    /// Says when a result was made.
+    pub(crate) clock: Arc<dyn Clock>,
     /// Whether it runs even if nothing changed.
     pub(crate) forced: bool,
     /// Keeps the execution from ending until the result is stored.
@@ -78,9 +84,11 @@ impl EventualCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last result.
-    pub(crate) fn answer(&self, key: &ScopeKey) -> RecallItems {
-        self.entries().entry(key).answer.clone()
+    /// The last result, and when it was made.
+    pub(crate) fn answer(&self, key: &ScopeKey) -> (RecallItems, Option<Duration>) {
+        let mut entries = self.entries();
+        let entry = entries.entry(key);
+        (entry.answer.clone(), entry.since)
     }
 
     /// Removes the last result.
@@ -101,11 +109,11 @@ impl EventualCache {
         }
         let cache = self.clone();
         runtime.spawn(async move {
-            while let Some(Refresh { about, recall, forced, lease }) = cache.next(&key) {
+            while let Some(Refresh { about, recall, clock, forced, lease }) = cache.next(&key) {
                 let about = about();
                 if forced || !cache.has_asked(&key, &about) {
                     let answer = recall.await;
-                    cache.keep(&key, about, answer);
+                    cache.keep(&key, about, answer, clock.monotonic());
                 }
                 drop(lease);
             }
@@ -121,12 +129,14 @@ impl EventualCache {
         same
     }
 
-    /// Stores a result. A failed recall contributes nothing, and is retried.
-    fn keep(&self, key: &ScopeKey, about: RecallInputs, answer: Option<RecallItems>) {
+    /// Stores a result. A failed recall leaves the last result, and is retried.
+    fn keep(&self, key: &ScopeKey, about: RecallInputs, answer: Option<RecallItems>, now: Duration) {
         let mut entries = self.entries();
         let entry = entries.entry(key);
         entry.asked = answer.is_some().then_some(about);
-        entry.answer = answer.unwrap_or_default();
+        if let Some(answer) = answer {
+            (entry.answer, entry.since) = (answer, Some(now));
+        }
     }
 
     /// The next refresh; `None` ends the background task.

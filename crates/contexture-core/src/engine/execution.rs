@@ -45,7 +45,6 @@ pub(crate) struct ExecutionBeginning {
 pub struct Execution<Ls> {
     /// `None` once it has ended.
     run: Option<Box<ExecutionParts>>,
-    abort: AbortHandle,
     shape: PhantomData<fn() -> Ls>,
 }
 
@@ -80,13 +79,7 @@ impl<Ls> Execution<Ls> {
             SharedExecution::new(core, context, parent)
         });
         let run = ExecutionParts::new(shared, thread);
-        Self { run: Some(Box::new(run)), abort: AbortHandle::default(), shape: PhantomData }
-    }
-
-    /// Makes it abort together with the execution of that handle.
-    pub(crate) fn aborted_with(self, parent: &AbortHandle) -> Self {
-        parent.add_child(&self.abort);
-        self
+        Self { run: Some(Box::new(run)), shape: PhantomData }
     }
 
     pub(crate) async fn open(&mut self) -> Result<(), Error> {
@@ -154,7 +147,7 @@ impl<Ls> Execution<Ls> {
 
     /// Returns a handle that aborts a turn.
     pub fn abort_handle(&self) -> AbortHandle {
-        self.abort.clone()
+        self.run().shared().abort().clone()
     }
 
     /// Returns access to the layers' data and functions, usable also while a turn runs.
@@ -213,12 +206,11 @@ impl<Ls> Execution<Ls> {
         if HookFrame::depth() >= MAX_NESTED_HOOKS {
             return Err(Error::TooDeep { limit: MAX_NESTED_HOOKS });
         }
-        let abort = self.abort.clone();
         let run = self.run_mut()?;
         let shared = run.shared().clone();
         let _held = shared.core().states.hold(shared.id());
         // The abort is polled first, so that one from before the turn takes effect before anything is done.
-        match select(std::pin::pin!(abort.aborted()), std::pin::pin!(leased(run, work))).await {
+        match select(std::pin::pin!(shared.abort().aborted()), std::pin::pin!(leased(run, work))).await {
             Either::Left(_) => Err(Error::Aborted),
             Either::Right((result, _)) => result,
         }
@@ -266,11 +258,9 @@ impl<Ls> Execution<Ls> {
     pub(crate) async fn end(&mut self, outcome: ExecutionOutcome) -> Option<Error> {
         // `run` is kept until the last hook has run: if this future is dropped, so is the execution, whose drop then
         // continues from here.
-        if outcome == ExecutionOutcome::Aborted {
-            self.abort.abort_children();
-        }
         let run = self.run.as_deref_mut()?;
         if outcome == ExecutionOutcome::Aborted {
+            run.shared().abort().abort_children();
             abort_children(run.shared()).await;
         }
         if run.shared().is_closed() {
@@ -318,7 +308,7 @@ async fn leased<T>(
 impl<Ls> Drop for Execution<Ls> {
     fn drop(&mut self) {
         let Some(mut run) = self.take_run() else { return };
-        self.abort.abort_children();
+        run.shared().abort().abort_children();
         // From now on another execution of the thread may continue what this one left.
         run.shared().core().states.leave(run.shared().id());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {

@@ -180,7 +180,6 @@ impl SharedExecution {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let Some(lease) = self.stay_open() else { return };
         let (key, shared, asked) = (self.cache_key(layer), self.clone(), layer.clone());
-        // A failed recall contributes nothing; the previous result may no longer be valid.
         let recall = Box::pin(async move { Some(shared.recall_in_background(&asked).await?.items) });
         let (shared, id, has_state) = (self.clone(), layer.spec().id.clone(), layer.has_state());
         let about = Box::new(move || {
@@ -188,7 +187,11 @@ impl SharedExecution {
             let thread = shared.context_data().thread_id.clone();
             RecallInputs { thread, query, items: (!has_state).then(|| log.len()), state: shared.state(&id) }
         });
-        self.core().eventual.refresh(&runtime, key, Refresh { about, recall, forced, lease });
+        self.core().eventual.refresh(
+            &runtime,
+            key,
+            Refresh { about, recall, clock: self.core().host.clock.clone(), forced, lease },
+        );
     }
 
     async fn recall_in_background(self: &Arc<Self>, layer: &LayerRef) -> Option<RecallResult<StateValue>> {
@@ -256,6 +259,13 @@ impl SharedExecution {
         HookRun::Failed(error)
     }
 
+    /// Reports that a recall was served from the cache, with the age of the result.
+    pub(crate) fn served(&self, layer: &LayerRef, budget: SpanBudget, item_count: usize, age: Option<Duration>) {
+        let span = HookSpan::new(Hook::Recall, Duration::ZERO, SpanStatus::Cached);
+        let span = HookSpan { budget: Some(budget), item_count: Some(item_count), age, ..span };
+        self.span(layer, span, &HookTrace::default());
+    }
+
     /// Reports that a hook was not run, because its layer is disabled or uninitialised.
     pub(crate) fn skipped(&self, layer: &LayerRef, hook: Hook) {
         self.span(layer, HookSpan::new(hook, Duration::ZERO, SpanStatus::Skipped), &HookTrace::default());
@@ -266,11 +276,13 @@ impl SharedExecution {
         tracing::debug!(
             execution_id = self.id().as_str(),
             layer_id = layer.spec().id.as_str(),
+            layer_name = layer.spec().name.as_deref(),
             hook = span.hook.as_str(),
             duration_us = span.took.as_micros() as u64,
             status = ?span.status,
             budget = ?span.budget,
             item_count = span.item_count,
+            age = ?span.age,
             error = span.error,
             "hook ran"
         );
@@ -280,11 +292,13 @@ impl SharedExecution {
         let span = MemoryTraceSpan {
             execution_id: self.id().clone(),
             layer_id: layer.spec().id.clone(),
+            layer_name: layer.spec().name.clone(),
             hook: span.hook,
             duration: span.took,
             status: span.status,
             budget: span.budget,
             item_count: span.item_count,
+            age: span.age,
             error: span.error,
             notes: trace.take(),
         };
@@ -299,12 +313,13 @@ struct HookSpan {
     status: SpanStatus,
     budget: Option<SpanBudget>,
     item_count: Option<usize>,
+    age: Option<Duration>,
     error: Option<String>,
 }
 
 impl HookSpan {
     fn new(hook: Hook, took: Duration, status: SpanStatus) -> Self {
-        Self { hook, took, status, budget: None, item_count: None, error: None }
+        Self { hook, took, status, budget: None, item_count: None, age: None, error: None }
     }
 }
 
@@ -316,11 +331,14 @@ pub(crate) enum FutureEnd<T> {
 }
 
 /// Runs a future until it completes, panics, or times out. One that is ready at once needs no timer.
+///
+/// One that blocked its thread past the limit, so that no timer could stop it, is late too.
 pub(crate) async fn within<T>(
     clock: &dyn crate::clock::Clock,
     limit: Duration,
     future: impl Future<Output = T> + Send,
 ) -> FutureEnd<T> {
+    let started = clock.monotonic();
     let mut future = pin!(AssertUnwindSafe(future).catch_unwind());
     let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
     let ended = match first {
@@ -331,6 +349,7 @@ pub(crate) async fn within<T>(
         },
     };
     match ended {
+        Ok(_) if clock.monotonic().saturating_sub(started) > limit => FutureEnd::Late(limit),
         Ok(answer) => FutureEnd::Done(answer),
         Err(panic) => FutureEnd::Panicked(panic_text(&*panic)),
     }

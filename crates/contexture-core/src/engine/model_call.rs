@@ -36,7 +36,8 @@ pub(crate) async fn call_model(
     let panicked = |panic: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(&*panic)).into());
     let mut response = called.unwrap_or_else(panicked).map_err(Error::Model)?;
     refuse_forged(shared, &mut response);
-    normalise(&mut response, &toolbox, thread.log().len());
+    let base = thread.log().len();
+    normalise(&mut response, &toolbox, base, thread.call_ids());
     add_up(shared, &response);
     let provider = thread.provider_mut();
     provider.report_cache(&response.usage, window.usage.kept_tokens);
@@ -74,16 +75,17 @@ fn refuse_forged(shared: &SharedExecution, response: &mut LlmResponse) {
     }
 }
 
-/// Sets the public names of calls, and call ids where they are missing or not unique. `base` is the position in the
-/// log of the first item.
-fn normalise(response: &mut LlmResponse, toolbox: &Toolbox, base: usize) {
+/// Sets the public names of calls, and call ids where they are missing, or not unique in the response or the
+/// conversation: some models count from zero in every response, and some providers refuse an id that they have seen.
+/// `base` is the position in the log of the first item.
+fn normalise(response: &mut LlmResponse, toolbox: &Toolbox, base: usize, known: &HashSet<Box<str>>) {
     let mut seen: HashSet<Box<str>> = HashSet::new();
     let mut number = 0;
     for (index, item) in response.items.iter_mut().enumerate() {
         let Item::FunctionCall(call) = item else { continue };
         call.name = toolbox.public_name(&call.name).into();
         number = number.max(base + index);
-        while call.call_id.is_empty() || !seen.insert(call.call_id.clone()) {
+        while call.call_id.is_empty() || known.contains(&call.call_id) || !seen.insert(call.call_id.clone()) {
             call.call_id = format!("call_{number}").into();
             number += 1;
         }

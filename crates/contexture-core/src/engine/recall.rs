@@ -140,6 +140,9 @@ impl Recalled {
             shared.skipped(layer, Hook::Recall);
         }
         let allotments = recall_context.allot(&running);
+        if chosen.is_none() {
+            recall_context.report_shortage(&running, &allotments);
+        }
         let asked = running.into_iter().cloned().zip(allotments).filter(|(layer, _)| is_chosen(layer));
         join_all(asked.map(async |(layer, allocated)| {
             let outcome = match shared.is_eventual(&layer) {
@@ -179,8 +182,11 @@ impl Recalled {
         layer: &LayerRef,
         allocated: u64,
     ) -> (Block, RecallItems, Option<Rerender>) {
-        let answer = shared.core().eventual.answer(&shared.cache_key(layer));
-        (self.block(shared, layer, &answer, allocated, Served::Cached), answer, None)
+        let (answer, since) = shared.core().eventual.answer(&shared.cache_key(layer));
+        let block = self.block(shared, layer, &answer, allocated, Served::Cached);
+        let age = since.map(|since| shared.core().host.clock.monotonic().saturating_sub(since));
+        shared.served(layer, span_budget(allocated, block.tokens), block.items.len(), age);
+        (block, answer, None)
     }
 
     /// Renders a result within its budget, reusing the block of an identical earlier result.
@@ -259,6 +265,21 @@ impl RecallContext<'_> {
         let (running, _) = self.recallable(roster);
         let ids = running.iter().map(|layer| layer.spec().id.clone());
         ids.zip(self.allot(&running)).collect()
+    }
+
+    /// Reports the layers that got less than their minimum.
+    fn report_shortage(&self, layers: &[&LayerRef], allotments: &[u64]) {
+        for (spec, allotted) in layers.iter().map(|layer| layer.spec()).zip(allotments) {
+            let min = spec.budget.min();
+            if *allotted < min {
+                let message = format!(
+                    "got {allotted} tokens, less than its minimum of {min}: the window of {} has no room for all \
+                     minimums\nhint: use a larger window, or fewer layers or tools",
+                    self.policy.token_budget
+                );
+                self.shared.fault(Some(&spec.id), "budget", message);
+            }
+        }
     }
 
     /// Divides the budget. History keeps enough for the newest user message, even if minimums overcommit.

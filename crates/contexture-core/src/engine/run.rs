@@ -1,6 +1,8 @@
 //! The run of an execution: the order of a turn.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::join_all;
 
 use super::answer::{TurnAnswer, TurnInput};
 use super::assemble::assemble;
@@ -11,11 +13,11 @@ use super::recall::{RecallContext, Recalled};
 use super::removal::remove_thread;
 use super::shared::SharedExecution;
 use super::steering::{SteeringVerdict, judge_call, judge_response};
-use super::thread::{INTERRUPTED, Thread};
+use super::thread::{ChildRecord, INTERRUPTED, Thread};
 use super::tools::call_tool;
 use crate::error::Error;
 use crate::event::{CallOutput, Event};
-use crate::id::ThreadId;
+use crate::id::{LayerId, ThreadId};
 use crate::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
 use crate::layer::*;
 use crate::log::ItemLog;
@@ -36,7 +38,7 @@ pub(crate) struct ExecutionParts {
 #[derive(Default)]
 struct TurnProgress {
     /// The last accepted response.
-    response: Option<LlmResponse>,
+    response: Option<Arc<LlmResponse>>,
     /// The token usage of the last request.
     usage: Option<StepUsage>,
 }
@@ -76,8 +78,10 @@ impl ExecutionParts {
         Ok(())
     }
 
-    /// Starts with a copy of another execution's conversation. A call that has no output there gets one here.
+    /// Starts a child with a copy of another execution's conversation. A call that has no output there gets one here.
     pub(crate) fn begin_with(&mut self, log: &ItemLog) {
+        let ancestors = self.shared.ancestors().map(|shared| shared.context_data().thread_id.clone()).collect();
+        self.thread.set_child(ChildRecord { ancestors, layers: self.shared.roster().ids() });
         self.thread.fork(&self.shared, log);
         self.recalled.set_query(self.thread.log());
     }
@@ -93,7 +97,7 @@ impl ExecutionParts {
     /// Removes the thread from the store.
     pub(crate) async fn remove_thread(&self) -> Result<(), Error> {
         let (core, thread) = (self.shared.core(), self.thread.id());
-        let removed = remove_thread(&*core.store, &self.shared.roster(), thread, None).await;
+        let removed = remove_thread(&*core.store, &self.shared.roster().ids(), thread, None).await;
         removed.map(|_| ()).map_err(|source| Error::Remove { thread: thread.clone(), source })
     }
 
@@ -116,6 +120,7 @@ impl ExecutionParts {
 
     /// Logs the user's message. `false`: a layer dropped it, and the model is not called.
     pub(crate) async fn begin_turn(&mut self, input: TurnInput) -> Result<bool, Error> {
+        self.store_owed().await?;
         self.thread.close_unfinished_turn(&self.shared);
         self.reply = TurnProgress::default();
         let message = input.into_message();
@@ -169,6 +174,7 @@ impl ExecutionParts {
             let Some(turn) = self.thread.turn() else { return Ok(self.answer(0)) };
             match turn.next() {
                 Next::CallModel => self.step().await?,
+                Next::Store(response, layers) => self.store(response, layers).await?,
                 Next::RunTool(call) => self.run_tool(call).await?,
                 Next::AnswerInterrupted(call) => {
                     let output = FunctionCallOutput::new(&call.call_id, INTERRUPTED, Outcome::Interrupted);
@@ -192,14 +198,14 @@ impl ExecutionParts {
         self.thread.end_turn();
         if self.reply.response.is_none() {
             // A turn whose last commit failed only has to return its answer.
-            self.reply.response = logged_response(self.thread.log());
+            self.reply.response = logged_response(self.thread.log()).map(Arc::new);
         }
         Ok(self.answer(steps))
     }
 
     /// Returns the answer of the turn.
     pub(crate) fn answer(&self, steps: u32) -> TurnAnswer {
-        let (response, usage) = (self.reply.response.clone(), self.reply.usage.clone());
+        let (response, usage) = (self.reply.response.as_deref().cloned(), self.reply.usage.clone());
         TurnAnswer { response, steps, usage, durable: self.thread.is_durable() }
     }
 
@@ -240,21 +246,55 @@ impl ExecutionParts {
         Ok(window)
     }
 
-    /// Logs a response, runs `store` of every layer, and makes the step durable.
+    /// Logs a response.
     async fn take(&mut self, response: LlmResponse) -> Result<(), Error> {
         let max_calls = self.shared.core().settings.max_calls;
         let mut calls: Vec<FunctionCall> = response.calls().cloned().collect();
         let too_many = calls.split_off(calls.len().min(max_calls));
+        let roster = self.shared.roster();
+        let storing = roster.by_slot().filter(|layer| layer.may_have(Hook::Store));
+        let owed: Vec<LayerId> = storing.map(|layer| layer.spec().id.clone()).collect();
+        let response = Arc::new(response);
+        self.reply.response = Some(response.clone());
+        self.thread.respond(&self.shared, response.clone(), owed.clone(), calls, &too_many);
+        self.store(response, owed).await
+    }
+
+    /// Runs `store` of these layers at once, and makes the step durable.
+    async fn store(&mut self, response: Arc<LlmResponse>, layers: Vec<LayerId>) -> Result<(), Error> {
+        self.reply.response.get_or_insert_with(|| response.clone());
+        let (shared, roster, log) = (&self.shared, self.shared.roster(), self.thread.log().clone());
         let new_items: Arc<[Arc<Item>]> = response.items.iter().cloned().map(Arc::new).collect();
-        self.thread.respond(&self.shared, &new_items, calls, &too_many);
-        store(&self.shared, self.thread.log(), new_items, &response).await;
-        self.reply.response = Some(response);
+        let turn = Mutex::new(self.thread.turn_mut());
+        join_all(layers.iter().map(async |id| {
+            if let Some(layer) = roster.get(id.as_str()) {
+                let (new_items, log, response) = (new_items.clone(), log.clone(), response.clone());
+                let run = shared.run(layer, Hook::Store, move |state, ctx| {
+                    let state = layer.state_or_default(state.as_ref());
+                    layer.store(StoreParams { new_items, log, response, ctx, state })
+                });
+                run.await;
+            }
+            // Noted without an `await` in between: an interrupted turn continues with the layers that are left.
+            if let Some(turn) = &mut *turn.lock().unwrap_or_else(PoisonError::into_inner) {
+                turn.stored(id);
+            }
+        }))
+        .await;
         // Eventual layers are recalled again if their state or the query has changed since the last time.
         self.shared.keep_for_background(self.thread.log(), self.recalled.query());
-        for layer in self.shared.roster().by_slot() {
+        for layer in roster.by_slot() {
             self.shared.refresh_later(layer);
         }
         self.commit().await
+    }
+
+    /// Runs `store` of the layers that an interrupted turn left.
+    async fn store_owed(&mut self) -> Result<(), Error> {
+        match self.thread.turn().map(Turn::next) {
+            Some(Next::Store(response, layers)) => self.store(response, layers).await,
+            _ => Ok(()),
+        }
     }
 
     /// Calls `before_tool_call`, runs the tool if it is allowed, and logs its output.
@@ -278,7 +318,7 @@ impl ExecutionParts {
             turn.start_tool();
         }
         self.commit().await?;
-        let output = match call_tool(&self.shared, self.thread.id(), &public_name, &call).await {
+        let output = match call_tool(&self.shared, &public_name, &call).await {
             Ok(text) => Item::output(&call.call_id, text),
             Err(message) => Item::error_output(&call.call_id, message),
         };
@@ -313,24 +353,6 @@ impl ExecutionParts {
 fn recall_context<'a>(shared: &'a Arc<SharedExecution>, thread: &'a Thread) -> RecallContext<'a> {
     let policy = thread.provider().in_counted_tokens(&shared.core().settings.policy);
     RecallContext { shared, log: thread.log(), policy }
-}
-
-/// Runs `store` of all layers at once.
-async fn store(shared: &Arc<SharedExecution>, log: &ItemLog, new_items: Arc<[Arc<Item>]>, response: &LlmResponse) {
-    let roster = shared.roster();
-    let layers: Vec<&LayerRef> = roster.by_slot().filter(|layer| layer.may_have(Hook::Store)).collect();
-    if layers.is_empty() {
-        return;
-    }
-    let response = Arc::new(response.clone());
-    let runs = layers.into_iter().map(|layer| {
-        let (new_items, log, response) = (new_items.clone(), log.clone(), response.clone());
-        shared.run(layer, Hook::Store, move |state, ctx| {
-            let state = layer.state_or_default(state.as_ref());
-            layer.store(StoreParams { new_items, log, response, ctx, state })
-        })
-    });
-    futures_util::future::join_all(runs).await;
 }
 
 /// The model's last message in the log.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, RwLockWriteGuard};
 
+use super::abort::AbortHandle;
 use super::core::Core;
 use super::end_progress::EndProgress;
 use super::eventual::ScopeKey;
@@ -43,6 +44,7 @@ pub(crate) struct SharedExecution {
     children: std::sync::Mutex<Vec<Weak<SharedExecution>>>,
     /// The execution that started this one.
     parent: Option<Arc<SharedExecution>>,
+    abort: AbortHandle,
     /// One lock for each layer: its hooks and functions never run at the same time.
     locks: RwLock<IdMap<LayerId, Arc<Mutex<()>>>>,
 }
@@ -56,6 +58,10 @@ pub(crate) struct Background {
 
 impl SharedExecution {
     pub(crate) fn new(core: Arc<Core>, context: ContextData, parent: Option<Arc<SharedExecution>>) -> Self {
+        let abort = AbortHandle::default();
+        if let Some(parent) = &parent {
+            parent.abort.add_child(&abort);
+        }
         let locks = core.roster.by_registration().map(|layer| (layer.spec().id.clone(), Arc::default())).collect();
         Self {
             id: context.execution_id.clone(),
@@ -72,6 +78,7 @@ impl SharedExecution {
             ending: Arc::default(),
             children: std::sync::Mutex::default(),
             parent,
+            abort,
             core,
         }
     }
@@ -113,8 +120,7 @@ impl SharedExecution {
 
     /// Adds what a call cost, of the agent or of a layer, to this execution and its parents.
     pub(crate) fn count_usage(&self, usage: &Usage, cost: f64) {
-        let line = std::iter::successors(Some(self), |shared| shared.parent.as_deref());
-        line.for_each(|shared| {
+        for shared in std::iter::once(self).chain(self.ancestors()) {
             shared.update_context(|context| {
                 context.token_usage.input += usage.input_tokens;
                 context.token_usage.output += usage.output_tokens;
@@ -122,7 +128,17 @@ impl SharedExecution {
                 context.token_usage.cache_write += usage.cache_write_tokens.unwrap_or(0);
                 context.cost += cost;
             });
-        });
+        }
+    }
+
+    /// The executions that it was started by, the nearest first.
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &SharedExecution> {
+        std::iter::successors(self.parent.as_deref(), |shared| shared.parent.as_deref())
+    }
+
+    /// The handle that aborts its turn.
+    pub(crate) fn abort(&self) -> &AbortHandle {
+        &self.abort
     }
 
     fn update_context(&self, update: impl FnOnce(&mut ContextData)) {

@@ -1,7 +1,9 @@
 //! The text that replaces evicted items: by the overflow model, or the ledger.
 
 use std::ops::Range;
+use std::time::Duration;
 
+use super::hook_run::{FutureEnd, within};
 use super::shared::SharedExecution;
 use crate::error::BoxError;
 use crate::item::Item;
@@ -12,6 +14,8 @@ use crate::window::{ProjectionPolicy, Summary, SummaryRequest, ledger, shorten};
 
 /// The overflow model gets at least this much of every item.
 const LEAST_TOLD_TOKENS: u64 = 64;
+/// How long the overflow model may take.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A summary by the overflow model, or the ledger if there is no model or its summary is unusable.
 pub(crate) async fn summarize(
@@ -60,7 +64,11 @@ async fn summary_by_model(
         request.max_tokens
     );
     let call = caller.call(MemoryCallModelRequest { model, items, instructions: Some(instructions) });
-    Some(call.await.map(|response| response.output_text()))
+    Some(match within(&*shared.core().host.clock, TIME_LIMIT, call).await {
+        FutureEnd::Done(response) => response.map(|response| response.output_text()),
+        FutureEnd::Panicked(message) => Err(format!("panicked: {message}").into()),
+        FutureEnd::Late(limit) => Err(format!("took longer than {} s", limit.as_secs()).into()),
+    })
 }
 
 /// Items of the log as text for the overflow model, within the size of a window: if there are more, large ones are cut

@@ -8,6 +8,7 @@ mod claims;
 mod journal;
 mod read;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::provider::Provider;
@@ -18,6 +19,7 @@ use crate::history::History;
 use crate::id::{ExecutionId, LayerId, ThreadId};
 use crate::item::{FunctionCall, FunctionCallOutput, Item, Outcome};
 use crate::log::{Entry, ItemLog};
+use crate::model::LlmResponse;
 use crate::state::DirtyState;
 use crate::store::{Batch, Record, StoreError, Version};
 use crate::tokens::{TokenCounter, count_item};
@@ -27,7 +29,7 @@ use crate::window::{Assembly, Block, Projection, WindowInput};
 use claims::{Claims, open_calls};
 use journal::Journal;
 pub(crate) use read::{HeadNow, StoredThread, ThreadChanges};
-pub(crate) use records::CommittedBatch;
+pub(crate) use records::{ChildRecord, CommittedBatch, child_record};
 use records::{LogRecord, ThreadHead, encode_turn};
 
 /// The output of a call whose outcome is unknown.
@@ -44,9 +46,13 @@ pub(crate) struct Thread {
     /// The unfinished turn.
     turn: Option<Turn>,
     claims: Claims,
+    /// The ids of all calls of the log, and how many of its items were looked at for it.
+    call_ids: (HashSet<Box<str>>, usize),
     projection: Projection,
     provider: Provider,
     journal: Journal,
+    /// For the thread of a child: whose it is.
+    child: Option<ChildRecord>,
     /// Whether everything up to the last commit is durable.
     durable: bool,
 }
@@ -59,8 +65,10 @@ impl Thread {
             log: ItemLog::new(),
             turn: None,
             claims: Claims::default(),
+            call_ids: Default::default(),
             projection: Projection::default(),
             provider: Provider::default(),
+            child: None,
             durable: true,
         }
     }
@@ -69,8 +77,22 @@ impl Thread {
         &self.id
     }
 
+    /// Notes whose thread this is.
+    pub(crate) fn set_child(&mut self, child: ChildRecord) {
+        self.child = Some(child);
+    }
+
     pub(crate) fn log(&self) -> &ItemLog {
         &self.log
+    }
+
+    /// The ids of all calls so far.
+    pub(crate) fn call_ids(&mut self) -> &HashSet<Box<str>> {
+        let (ids, seen) = &mut self.call_ids;
+        let calls = self.log.range(*seen..self.log.len()).filter_map(|(_, entry)| entry.item.as_call());
+        ids.extend(calls.map(|call| call.call_id.clone()));
+        *seen = self.log.len();
+        ids
     }
 
     pub(crate) fn turn(&self) -> Option<&Turn> {
@@ -141,22 +163,24 @@ impl Thread {
         self.turn = Some(turn);
     }
 
-    /// Logs a response with these calls. Calls beyond the limit get their output at once.
+    /// Logs a response with these calls, which these layers have to store. Calls beyond the limit get their output at once.
     ///
     /// Log and turn change together, without an `await` in between: otherwise an interruption could leave the calls in the
     /// log while the turn calls the model again instead of the tools.
     pub(crate) fn respond(
         &mut self,
         shared: &SharedExecution,
-        items: &[Arc<Item>],
+        response: Arc<LlmResponse>,
+        owed: Vec<LayerId>,
         calls: Vec<FunctionCall>,
         too_many: &[FunctionCall],
     ) {
         let refused = |call: &FunctionCall| FunctionCallOutput::new(&call.call_id, TOO_MANY_CALLS, Outcome::Denied);
         let answers = too_many.iter().map(|call| Arc::new(refused(call).into()));
-        self.append(shared, items.iter().cloned().chain(answers));
+        self.append(shared, response.items.iter().cloned().map(Arc::new).chain(answers));
         if let Some(turn) = &mut self.turn {
             turn.responded(calls);
+            turn.owe(response, owed);
         }
     }
 
@@ -235,7 +259,7 @@ impl Thread {
         let unfinished = self.turn.as_ref().filter(|turn| !turn.is_done());
         let committed_batch = self.journal.committed_batch(self.log.len(), unfinished.is_some());
         let (others, churn) = (self.journal.others().to_vec(), self.projection.churn().clone());
-        let head = ThreadHead::new(committed_batch.clone(), others, churn, &self.provider);
+        let head = ThreadHead::new(committed_batch.clone(), others, churn, &self.provider, self.child.clone());
         let batch = self.journal.batch(&head, &self.log, counter, self.projection.epoch());
         let batch = self.claims.add_to(batch);
         let key = self.journal.keys().turn.clone();
@@ -295,6 +319,7 @@ impl Thread {
         self.turn = None;
         self.claims = Claims::default();
         self.journal.forget_pending();
+        self.call_ids.1 = self.call_ids.1.min(durable);
         if self.log.len() > durable {
             self.log = self.log.prefix(durable);
             self.projection.forget_behind(durable);
@@ -312,6 +337,7 @@ impl Thread {
             self.journal.restore(&head, version, &stored.decisions);
             self.turn = self.claims.adopt(stored.abandoned_turns);
             self.provider = head.provider();
+            self.child = head.child();
             self.projection = Projection::restore(stored.epoch, head.into_churn());
         }
         shared.log().set(self.log.clone());
@@ -360,6 +386,7 @@ impl Thread {
     ) -> usize {
         let durable = self.journal.size().items;
         let pending: Vec<Entry> = self.log.range(durable..self.log.len()).map(|(_, entry)| entry.clone()).collect();
+        self.call_ids.1 = self.call_ids.1.min(durable);
         if !pending.is_empty() {
             self.log = self.log.prefix(durable);
         }

@@ -9,16 +9,14 @@ use serde_json::Value;
 use super::function::call_function;
 use super::shared::SharedExecution;
 use super::toolbox::CallTarget;
-use crate::id::ThreadId;
 use crate::item::FunctionCall;
 use crate::layer::ACTION;
 use crate::state::describe;
-use crate::tool::ToolContext;
+use crate::tool::{ToolContext, as_text};
 
 /// Runs the tool; errors and panics become outputs for the model.
 pub(crate) async fn call_tool(
     shared: &Arc<SharedExecution>,
-    thread_id: &ThreadId,
     public_name: &str,
     call: &FunctionCall,
 ) -> Result<String, String> {
@@ -30,7 +28,8 @@ pub(crate) async fn call_tool(
     match target {
         CallTarget::Tool { tool, schema } => {
             schema.check(&arguments).map_err(|problem| format!("Arguments of `{public_name}`: {problem}"))?;
-            let ctx = ToolContext { execution_id: shared.id(), thread_id, call_id: &call.call_id };
+            let thread_id = &shared.context_data().thread_id;
+            let ctx = ToolContext { execution_id: shared.id(), thread_id, call_id: &call.call_id, execution: shared };
             match AssertUnwindSafe(async { tool.call(arguments, ctx).await }).catch_unwind().await {
                 Ok(Ok(text)) => Ok(text),
                 Ok(Err(error)) => Err(describe(&*error)),
@@ -44,7 +43,7 @@ pub(crate) async fn call_tool(
         }
         CallTarget::Function { layer, function } => {
             let answer = call_function(shared, layer, function, arguments).await;
-            answer.map(|value| as_text(&value)).map_err(|error| describe(&error))
+            answer.map(as_text).map_err(|error| describe(&error))
         }
     }
 }
@@ -55,12 +54,4 @@ fn parse_arguments(public_name: &str, arguments: &str) -> Result<Value, String> 
         return Ok(Value::Object(serde_json::Map::new()));
     }
     serde_json::from_str(arguments).map_err(|error| format!("Arguments of `{public_name}` are not JSON: {error}."))
-}
-
-/// The result of a function as text for the model: a string as it is, anything else as JSON.
-fn as_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

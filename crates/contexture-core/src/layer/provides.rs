@@ -173,7 +173,8 @@ impl<S> LayerFunctionDecl<S> {
 
 /// Declares a function whose schemas come from its Rust types.
 ///
-/// The input is checked before `execute` runs: invalid input is an error for the caller and changes nothing.
+/// The input is checked before `execute` runs and the output after it: what does not meet its schema is an error for the
+/// caller and changes nothing.
 ///
 /// ```
 /// use contexture_core::layer::{layer_fn, FnResult, LayerProvides};
@@ -205,17 +206,18 @@ where
 {
     let input = schemars::schema_for!(I).to_value();
     let output = schemars::schema_for!(O).to_value();
-    let schema = Arc::new(Schema::lenient(&input));
+    let schemas = Arc::new((Schema::lenient(&input), Schema::lenient(&output)));
     let execute = Arc::new(execute);
     let erased: Execute<S> = Arc::new(move |arguments, state, ctx| {
-        let (execute, schema) = (execute.clone(), schema.clone());
+        let (execute, schemas) = (execute.clone(), schemas.clone());
         Box::pin(async move {
-            schema.check(&arguments).map_err(FnFailure::BadInput)?;
+            schemas.0.check(&arguments).map_err(FnFailure::BadInput)?;
             let input: I =
                 serde_path_to_error::deserialize(arguments).map_err(|error| FnFailure::BadInput(error.to_string()))?;
             let answer = execute(input, state, ctx).await.map_err(FnFailure::Failed)?;
             let result =
                 serde_json::to_value(answer.result).map_err(|error| FnFailure::BadOutput(error.to_string()))?;
+            schemas.1.check(&result).map_err(FnFailure::BadOutput)?;
             Ok(FnResult { result, state: answer.state })
         })
     });

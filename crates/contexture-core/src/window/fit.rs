@@ -13,6 +13,8 @@ const LEAST_ITEM_TOKENS: u64 = 24;
 /// An item is large if it takes more than this share of the room, and more than [`LARGE_TOKENS`].
 const LARGE_SHARE: u64 = 16;
 const LARGE_TOKENS: u64 = 256;
+/// The task may take this share of the room; if it is longer, it is shortened.
+const TASK_SHARE: u64 = 8;
 /// A large item is shortened to this share of the threshold.
 const SHORTENED_PART: u64 = 4;
 
@@ -27,6 +29,8 @@ pub(super) struct Limits {
     pub(super) room: u64,
     /// Whether large old items are shortened before any item is dropped.
     pub(super) shorten_first: bool,
+    /// The position in the log of the task, which is kept.
+    pub(super) task: Option<usize>,
 }
 
 /// A size in tokens and items.
@@ -41,6 +45,10 @@ impl WindowRoom {
         used.tokens <= self.tokens && used.items <= self.items
     }
 
+    fn and(self, other: WindowRoom) -> WindowRoom {
+        WindowRoom { tokens: self.tokens + other.tokens, items: self.items + other.items }
+    }
+
     fn without(self, used: WindowRoom) -> WindowRoom {
         WindowRoom { tokens: self.tokens.saturating_sub(used.tokens), items: self.items.saturating_sub(used.items) }
     }
@@ -52,6 +60,8 @@ pub(super) struct Fitted {
     pub(super) shown: Vec<ProjectedItem>,
     /// The first position of the log that is still shown, except for the newest user message.
     pub(super) start: usize,
+    /// The position of the task, if it is kept as such.
+    pub(super) task: Option<usize>,
     /// Log items that are newly shortened.
     pub(super) shortened: Vec<(usize, Cut)>,
 }
@@ -62,6 +72,7 @@ struct Cutting<'a> {
     log: &'a ItemLog,
     shown: Vec<ProjectedItem>,
     user: Option<usize>,
+    task: Option<usize>,
     /// The indices of system messages that are kept, in order.
     system: Vec<usize>,
     shortened: Vec<(usize, Cut)>,
@@ -69,8 +80,8 @@ struct Cutting<'a> {
 
 /// Reduces history to its limits. `shown` has no orphans; `user` is the index of the newest user message.
 ///
-/// That message is always kept, shortened if necessary, and so are system messages. Items that layers put before everything else are kept as long as
-/// the goal has room for them. Of the rest, the newest steps are kept: the dropped part is always the older one, so that
+/// That message is always kept, shortened if necessary, and so are system messages and the task. Items that layers put
+/// before everything else are kept as long as the goal has room for them. Of the rest, the newest steps are kept: the dropped part is always the older one, so that
 /// one position in the log describes it, and a call is dropped together with its output.
 pub(super) fn fit(
     counter: &dyn TokenCounter,
@@ -80,11 +91,13 @@ pub(super) fn fit(
     limits: Limits,
 ) -> Fitted {
     let system = (0..shown.len()).filter(|index| shown[*index].is_system() && Some(*index) != user).collect();
-    let mut cutting = Cutting { counter, log, shown, user, system, shortened: Vec::new() };
+    let task = shown.iter().position(|shown| shown.position.is_some() && shown.position == limits.task);
+    let task = task.filter(|task| Some(*task) != user);
+    let mut cutting = Cutting { counter, log, shown, user, task, system, shortened: Vec::new() };
     if limits.shorten_first {
         cutting.shorten_large(limits);
     }
-    let user_used = cutting.keep_user(limits);
+    let user_used = cutting.keep_user(limits).and(cutting.keep_task(limits));
     let system_used = cutting.keep_system(limits.most.without(user_used).tokens / 2);
     let goal_tokens =
         limits.goal.tokens.max(user_used.tokens + limits.most.tokens.saturating_sub(user_used.tokens) / 2);
@@ -153,9 +166,23 @@ impl Cutting<'_> {
         WindowRoom { tokens: self.shown[user].tokens, items: 1 }
     }
 
-    /// Whether it is kept wherever it is: the newest user message, or a system message.
+    /// Reduces the task to its share.
+    fn keep_task(&mut self, limits: Limits) -> WindowRoom {
+        let Some(task) = self.task else { return WindowRoom { tokens: 0, items: 0 } };
+        let room = limits.most.tokens / TASK_SHARE;
+        if self.shown[task].tokens > room {
+            self.shorten(task, room);
+        }
+        if self.shown[task].tokens > room {
+            self.task = None;
+            return WindowRoom { tokens: 0, items: 0 };
+        }
+        WindowRoom { tokens: self.shown[task].tokens, items: 1 }
+    }
+
+    /// Whether it is kept wherever it is: the newest user message, the task, or a system message.
     fn is_kept(&self, index: usize) -> bool {
-        Some(index) == self.user || self.system.binary_search(&index).is_ok()
+        Some(index) == self.user || Some(index) == self.task || self.system.binary_search(&index).is_ok()
     }
 
     /// Reduces system messages to a size, all to a common length. If that is impossible, the oldest become items like
@@ -264,12 +291,13 @@ impl Cutting<'_> {
                 || index >= first && partners[index].is_none_or(|other| other >= first)
         };
         let end = self.shown.iter().filter_map(|shown| shown.position).max().map_or(0, |last| last + 1);
+        let task = self.task.and_then(|task| self.shown[task].position);
         let stays: Vec<bool> = (0..self.shown.len()).map(stays).collect();
         let kept = self.shown.into_iter().enumerate().filter(|(index, _)| stays[*index]);
         let (indices, shown): (Vec<usize>, Vec<ProjectedItem>) = kept.unzip();
         let logged = indices.iter().zip(&shown).filter(|(index, _)| **index >= first && Some(**index) != self.user);
         let start = logged.filter_map(|(_, shown)| shown.position).next().unwrap_or(end);
-        Fitted { shown, start, shortened: self.shortened }
+        Fitted { shown, start, task, shortened: self.shortened }
     }
 }
 

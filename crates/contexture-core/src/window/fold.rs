@@ -10,6 +10,7 @@ use super::policy::{Overflow, ProjectionPolicy};
 use super::shown::{ProjectedItem, newest_user};
 use super::summary::{self, SummaryChange};
 use crate::decision::Action;
+use crate::item::Role;
 use crate::log::ItemLog;
 
 /// After an eviction history fills this much of its room, in tenths.
@@ -43,7 +44,7 @@ fn most_items(policy: &ProjectionPolicy) -> usize {
     window_size.saturating_add(window_size.div_ceil(3))
 }
 
-fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
+fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64, task: Option<usize>) -> Limits {
     let most_tokens = (room * KEEP_AT_MOST_QUARTERS / 4).saturating_sub(reserve);
     let goal_tokens = (room * EVICT_TO_TENTHS / 10).saturating_sub(reserve);
     Limits {
@@ -51,7 +52,13 @@ fn limits(policy: &ProjectionPolicy, room: u64, reserve: u64) -> Limits {
         most: WindowRoom { tokens: most_tokens, items: most_items(policy) },
         room: room - reserve,
         shorten_first: policy.overflow == Overflow::Truncate,
+        task: task.filter(|_| policy.overflow != Overflow::SlidingWindow),
     }
+}
+
+/// The position of the task: the first user message.
+fn task(log: &ItemLog) -> Option<usize> {
+    log.range(0..log.newest_user()? + 1).find(|(_, entry)| entry.item.is_message_of(Role::User)).map(|(at, _)| at)
 }
 
 /// Cuts history down to its room, or asks for the summary that this takes.
@@ -64,7 +71,13 @@ pub(super) fn fold(
     let (start, last) = epoch.map_or((0, None), |epoch| (epoch.start, epoch.summary.as_ref()));
     let cut = |shown: Vec<ProjectedItem>, reserve: u64| {
         let user = newest_user(input.history, &shown);
-        fit::fit(input.counter, input.history.log(), shown, user, limits(input.policy, room, reserve))
+        fit::fit(
+            input.counter,
+            input.history.log(),
+            shown,
+            user,
+            limits(input.policy, room, reserve, task(input.history.log())),
+        )
     };
     let is_last = |shown: &ProjectedItem| last.is_some_and(|last| Arc::ptr_eq(&last.item, &shown.item));
     if input.policy.overflow == Overflow::Summarize {
@@ -88,7 +101,7 @@ impl Epoch {
         log: &ItemLog,
         folded: CutHistory,
     ) -> (Vec<ProjectedItem>, Vec<(Action, String)>) {
-        let CutHistory { fitted: Fitted { mut shown, start, shortened }, summary } = folded;
+        let CutHistory { fitted: Fitted { mut shown, start, task, shortened }, summary } = folded;
         let mut decisions = Vec::new();
         let mut decide = |action, reason: &str| decisions.push((action, reason.to_owned()));
         let is_shown = |user: usize| shown.iter().any(|shown| shown.position == Some(user));
@@ -98,10 +111,10 @@ impl Epoch {
             self.kept_user = log.newest_user().filter(|user| *user < self.start);
         }
         let (start, user) = (self.start, self.kept_user);
-        let system = shown.iter().filter(|shown| shown.is_system()).filter_map(|shown| shown.position);
-        self.kept_system = system.filter(|position| *position < start).collect();
-        let stays =
-            |position: usize| position >= start || Some(position) == user || self.kept_system.contains(&position);
+        let is_kept = |shown: &&ProjectedItem| shown.is_system() || task.is_some() && shown.position == task;
+        let kept = shown.iter().filter(is_kept).filter_map(|shown| shown.position);
+        self.kept = kept.filter(|position| *position < start && Some(*position) != user).collect();
+        let stays = |position: usize| position >= start || Some(position) == user || self.kept.contains(&position);
         self.shortened.retain(|position, _| stays(*position));
         for (position, cut) in shortened.into_iter().filter(|(position, _)| stays(*position)) {
             self.shortened.insert(position, cut);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use contexture_core::engine::{Engine, EngineBuilder};
+use contexture_core::event::SpanStatus;
 use contexture_core::layer::*;
 use contexture_core::testing::{Recorder, ScriptedModel, engine};
 use contexture_core::usage::Served;
@@ -114,7 +116,7 @@ async fn an_empty_result_clears_the_cache() {
 }
 
 #[tokio::test]
-async fn a_failed_recall_removes_the_previous_result() {
+async fn a_failed_recall_keeps_the_last_result_and_its_span_says_how_old_that_is() {
     let broken = Arc::new(AtomicBool::new(false));
     let breaks = broken.clone();
     let fragile = layer::<u32>(spec(MemoryScope::Thread))
@@ -125,14 +127,25 @@ async fn a_failed_recall_removes_the_previous_result() {
         .store(|params| async move { Ok(StoreResult::set(*params.state + 1)) })
         .build();
     let model = ScriptedModel::new();
-    let engine = built(standing(memory((fragile,))), &model);
+    let ((builder, clock), recorder) = (timed(memory((fragile,))), Recorder::new());
+    let engine = built(builder.observer(recorder.clone()), &model);
     let mut execution = engine.execution("thread").start().await.unwrap();
     settle().await;
     assert_eq!(shown(&mut execution, &model).await, block("here"));
     broken.store(true, Ordering::Relaxed);
+    settle().await;
+    assert_eq!(recorder.faults().len(), 1);
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(shown(&mut execution, &model).await, block("here"));
+    let ages = recorder.spans().into_iter().filter(|span| span.status == SpanStatus::Cached).map(|span| span.age);
+    assert_eq!(ages.collect::<Vec<_>>(), [0, 60].map(|seconds| Some(Duration::from_secs(seconds))));
+    broken.store(false, Ordering::Relaxed);
+    settle().await;
     execution.turn("hello").await.unwrap();
     settle().await;
-    assert_eq!(shown(&mut execution, &model).await, "");
+    assert_eq!(shown(&mut execution, &model).await, block("here"));
+    let newest = recorder.spans().into_iter().rfind(|span| span.status == SpanStatus::Cached).unwrap();
+    assert_eq!(newest.age, Some(Duration::ZERO), "a recall that succeeds replaces it");
 }
 
 #[tokio::test]

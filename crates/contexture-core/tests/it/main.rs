@@ -32,6 +32,7 @@ mod state;
 mod states;
 mod steering;
 mod stores;
+mod tool_context;
 mod turn_resume;
 mod two_executions;
 mod type_names;

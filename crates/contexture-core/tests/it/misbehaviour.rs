@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use contexture_core::engine::{Engine, MemoryAccess};
 use contexture_core::error::Error;
+use contexture_core::event::SpanStatus;
 use contexture_core::history::Part;
 use contexture_core::layer::*;
-use contexture_core::testing::{Recorder, ScriptedModel, engine};
+use contexture_core::testing::{ManualClock, Recorder, ScriptedModel, engine};
 use contexture_core::window::ProjectionPolicy;
 use contexture_core::{History, Item, ItemLog, memory};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -164,6 +165,27 @@ async fn a_hook_waits_for_a_function_of_its_layer_no_longer_than_its_time() {
     let error = calling.await.unwrap().unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "took longer than 120 s and was cancelled");
+}
+
+/// A timer cannot stop a hook that does not yield; what it returns after its time is dropped all the same.
+#[tokio::test]
+async fn a_hook_that_blocks_past_its_time_leaves_a_trace_and_no_effect() {
+    let (recorder, model) = (Recorder::new(), ScriptedModel::new());
+    let clock: Later<ManualClock> = Later::default();
+    let passing = clock.clone();
+    let blocking = layer::<()>(spec("blocking", 1).with_name("Blocks")).recall(move |_| {
+        passing.get().expect("set before any call").advance(std::time::Duration::from_secs(6));
+        async { Ok("too late".into()) }
+    });
+    let (builder, manual) = timed(memory((blocking.build(),)));
+    assert!(clock.set(manual).is_ok());
+    let engine = builder.model(model.clone()).observer(recorder.clone()).build().unwrap();
+    engine.execution("thread").start().await.unwrap().turn("hello").await.unwrap();
+    assert_eq!(messages(&recorder), ["recall: took longer than 5000 ms and was cancelled"]);
+    assert_eq!(model.last_texts(), ["hello"]);
+    let spans = recorder.spans();
+    let span = (spans[0].layer_name.as_deref(), spans[0].status, spans[0].duration.as_secs());
+    assert_eq!(span, (Some("Blocks"), SpanStatus::Timeout, 6));
 }
 
 /// An invalid history.

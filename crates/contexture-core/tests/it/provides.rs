@@ -104,6 +104,26 @@ async fn the_model_may_use_either_name_and_the_log_has_the_public_one() {
     }
 }
 
+/// Says of itself that it is a small number, and is none.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Odd {
+    #[schemars(range(max = 3))]
+    number: u32,
+}
+
+#[tokio::test]
+async fn what_a_typed_function_returns_is_checked_against_its_schema_too() {
+    let odd = layer_fn("Returns too much.", |_: Value, _: Arc<u32>, _| async {
+        Ok(FnResult::new(Odd { number: 7 }).with_state(1))
+    });
+    let layer = layer::<u32>(spec("odd", 1)).provides(LayerProvides::new().function("f", odd)).build();
+    let engine = engine(memory((layer,))).model(ScriptedModel::new()).build().unwrap();
+    let execution = engine.execution("thread").start().await.unwrap();
+    let error = execution.memory().call_json("odd/f", json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("number"), "{error}");
+    assert_eq!(execution.memory().state::<ClosureLayer<u32>, _>(), 0, "and its state is not kept");
+}
+
 /// Has the model call a function; returns the output, the count and the faults.
 async fn answered(name: &str, arguments: &str) -> (String, u32, Vec<String>) {
     let (model, recorder) = (ScriptedModel::new().calls(name, arguments), Recorder::new());

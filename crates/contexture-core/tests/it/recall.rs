@@ -129,6 +129,21 @@ async fn layers_are_recalled_all_at_once() {
 }
 
 #[tokio::test]
+async fn a_layer_that_gets_less_than_its_minimum_has_a_fault_that_says_so() {
+    let layer = |id: &str, min| {
+        let spec = spec(id, 1).with_budget(BudgetConfig::range(min, 900));
+        layer::<()>(spec).recall(|_| async { Ok("here".into()) }).build()
+    };
+    let turned = turn_within((layer("greedy", 300), layer("modest", 100)), 200).await;
+    let hint = "the window of 200 has no room for all minimums\nhint: use a larger window, or fewer layers or tools";
+    let fault =
+        |id, allotted, min| format!("{id} budget: got {allotted} tokens, less than its minimum of {min}: {hint}");
+    assert_eq!(turned.faults, [fault("greedy", 132, 300), fault("modest", 44, 100)]);
+    let turned = turn_within((layer("greedy", 300), layer("modest", 100)), 2000).await;
+    assert_eq!(turned.faults, [""; 0]);
+}
+
+#[tokio::test]
 async fn a_recall_that_exceeds_its_timeout_is_cancelled_and_others_are_shown() {
     let hanging = |id: &str, timeouts| layer::<()>(spec(id, 1).with_timeouts(timeouts)).recall(|_| pending()).build();
     let own = LayerTimeouts { recall: Some(Duration::from_secs(2)), ..LayerTimeouts::default() };

@@ -53,6 +53,23 @@ async fn what_a_model_forges_is_not_logged() {
     );
 }
 
+/// Some models count their calls from zero in every response; providers refuse a conversation with two calls of one id.
+#[tokio::test]
+async fn a_call_id_that_is_repeated_in_a_later_response_is_replaced() {
+    let repeated = || LlmResponse { items: vec![Item::call("call_0", "look", "{}")], ..LlmResponse::default() };
+    let model = ScriptedModel::new().responds(move |_| Ok(repeated())).responds(move |_| Ok(repeated()));
+    let store: Arc<dyn StorageAdapter> = Arc::new(MemoryStore::new());
+    for first_id in [0, 10] {
+        let builder = engine(memory(())).model(model.clone()).store(store.clone());
+        let engine = builder.tool(counting_tool("look", &Diary::new())).build().unwrap();
+        let mut execution = engine.execution("thread").start().await.unwrap();
+        execution.turn(format!("look, {first_id}")).await.unwrap();
+        let calls: Vec<&str> = execution.log().iter().filter_map(|item| Some(&*item.as_call()?.call_id)).collect();
+        let outputs: Vec<&str> = execution.log().iter().filter_map(|item| Some(&*item.as_output()?.call_id)).collect();
+        assert_eq!((calls.as_slice(), outputs.as_slice()), (&["call_0", "call_3"][..], &["call_0", "call_3"][..]));
+    }
+}
+
 /// With quadratic time it would take minutes.
 #[tokio::test]
 async fn ten_thousand_calls_get_outputs() {

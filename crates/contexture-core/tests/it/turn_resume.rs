@@ -1,13 +1,14 @@
 //! Turns that are interrupted: by a failing model, by an abort, by the end of a process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use contexture_core::engine::{Engine, EngineBuilder};
 use contexture_core::layer::*;
 use contexture_core::store::{MemoryStore, StorageAdapter};
 use contexture_core::testing::{CountingIds, FaultyStore, ManualClock, ScriptedModel, engine};
 use contexture_core::tool::Tool;
-use contexture_core::{Error, Item, ItemLog, memory};
+use contexture_core::{Error, Execution, Item, ItemLog, memory};
 use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
@@ -111,23 +112,29 @@ async fn a_tool_that_may_have_run_is_not_run_again_after_a_restart() {
     assert!(!second.execution("thread").start().await.unwrap().has_unfinished_turn());
 }
 
+/// A layer whose first `store` signals that it runs and never returns; later ones keep what the response says.
+fn hanging_once(started: &Arc<Notify>) -> ClosureLayer<Vec<String>> {
+    let (started, begun) = (started.clone(), Arc::new(AtomicBool::new(false)));
+    let hanging = layer::<Vec<String>>(spec("hanging", 1)).store(move |params| {
+        let (started, hangs) = (started.clone(), !begun.swap(true, Ordering::Relaxed));
+        async move {
+            if hangs {
+                started.notify_one();
+                std::future::pending::<()>().await;
+            }
+            let said = format!("{} {}", params.response.output_text(), params.new_items.len());
+            Ok(StoreResult::set([(*params.state).clone(), vec![said]].concat()))
+        }
+    });
+    hanging.build()
+}
+
 /// The response is logged and its calls are in the turn before any hook can be interrupted.
 #[tokio::test]
 async fn an_abort_during_store_loses_no_call_and_does_not_call_the_model_again() {
     let started = Arc::new(Notify::new());
-    let begun = started.clone();
-    let hanging = layer::<u32>(spec("hanging", 1)).store(move |params| {
-        let begun = begun.clone();
-        async move {
-            if *params.state == 0 && params.log.len() == 2 {
-                begun.notify_one();
-                std::future::pending::<()>().await;
-            }
-            Ok(StoreResult::keep())
-        }
-    });
     let (diary, model) = (Diary::new(), ScriptedModel::new().calls("look", "{}").says("done"));
-    let (builder, _) = crate::kit::timed(memory((hanging.build(),)));
+    let (builder, _) = crate::kit::timed(memory((hanging_once(&started), counter())));
     let engine = builder.model(model.clone()).tool(counting_tool("look", &diary)).build().unwrap();
     let mut execution = engine.execution("thread").start().await.unwrap();
     let abort = execution.abort_handle();
@@ -139,6 +146,99 @@ async fn an_abort_during_store_loses_no_call_and_does_not_call_the_model_again()
     assert!(matches!(turned, Err(Error::Aborted)));
     assert_eq!(execution.resume().await.unwrap().unwrap().text(), "done");
     assert_eq!((model.requests().len(), diary.len(), outputs(execution.log())), (2, 1, vec!["done".to_owned()]));
+    let memory = execution.memory();
+    assert_eq!(memory.state::<ClosureLayer<Vec<String>>, _>(), [" 1", "done 1"], "the aborted `store` ran again");
+    assert_eq!(memory.state::<ClosureLayer<u32>, _>(), 2, "and that of the other layer did not");
+}
+
+type Owing = (ClosureLayer<Vec<String>>, ClosureLayer<u32>);
+
+/// An execution whose turn was aborted in the `store` of its only response, and then ended.
+async fn left_in_store(store: &Arc<dyn StorageAdapter>) {
+    let started = Arc::new(Notify::new());
+    let (clock, ids) = (Arc::new(ManualClock::new()), Arc::new(CountingIds::new()));
+    let builder = Engine::builder(memory((hanging_once(&started), counter())), clock, ids).store(store.clone());
+    let engine = builder.model(ScriptedModel::new().says("the answer")).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    let abort = execution.abort_handle();
+    let aborting = async {
+        started.notified().await;
+        abort.abort();
+    };
+    let (turned, ()) = tokio::join!(execution.turn("hello"), aborting);
+    assert!(matches!(turned, Err(Error::Aborted)));
+    execution.abort().await.unwrap();
+}
+
+/// Another process over the same store, whose layers have no state but the stored one.
+async fn other_process(store: &Arc<dyn StorageAdapter>, first_id: u64) -> (Execution<Owing>, ScriptedModel) {
+    let (ids, model) = (Arc::new(CountingIds::starting_at(first_id)), ScriptedModel::new());
+    let hanging = layer::<Vec<String>>(spec("hanging", 1)).store(|params| async move {
+        let said = format!("{} {}", params.response.output_text(), params.new_items.len());
+        Ok(StoreResult::set([(*params.state).clone(), vec![said]].concat()))
+    });
+    let layers = memory((hanging.build(), counter()));
+    let builder = Engine::builder(layers, Arc::new(ManualClock::new()), ids).store(store.clone());
+    let engine = builder.model(model.clone()).build().unwrap();
+    (engine.execution("thread").start().await.unwrap(), model)
+}
+
+#[tokio::test]
+async fn a_store_that_is_owed_runs_in_another_process_and_once() {
+    let store = store();
+    left_in_store(&store).await;
+    let (mut execution, model) = other_process(&store, 10).await;
+    assert_eq!(execution.memory().state::<ClosureLayer<u32>, _>(), 1, "this layer had stored the response");
+    let answer = execution.resume().await.unwrap().unwrap();
+    assert_eq!((answer.text().as_str(), model.requests().len()), ("the answer", 0));
+    let states = |execution: &Execution<Owing>| {
+        (execution.memory().state::<ClosureLayer<Vec<String>>, _>(), execution.memory().state::<ClosureLayer<u32>, _>())
+    };
+    assert_eq!(states(&execution), (vec!["the answer 1".to_owned()], 1));
+    execution.complete().await.unwrap();
+    let (mut execution, _) = other_process(&store, 20).await;
+    assert_eq!(execution.resume().await.unwrap(), None);
+    assert_eq!(states(&execution), (vec!["the answer 1".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_turn_that_begins_instead_of_the_interrupted_one_stores_its_response_first() {
+    let store = store();
+    left_in_store(&store).await;
+    let (mut execution, _) = other_process(&store, 10).await;
+    execution.turn("go on").await.unwrap();
+    let words = execution.memory().state::<ClosureLayer<Vec<String>>, _>();
+    assert_eq!(words, ["the answer 1", "ok 1"]);
+}
+
+#[tokio::test]
+async fn a_resumed_turn_returns_its_own_answer() {
+    let started = Arc::new(Notify::new());
+    let (noted, begun) = (started.clone(), Arc::new(AtomicBool::new(false)));
+    let hanging = layer::<()>(spec("hanging", 1)).store(move |params| {
+        let hangs = params.response.output_text() == "the answer" && !begun.swap(true, Ordering::Relaxed);
+        let noted = noted.clone();
+        async move {
+            if hangs {
+                noted.notify_one();
+                std::future::pending::<()>().await;
+            }
+            Ok(StoreResult::keep())
+        }
+    });
+    let model = ScriptedModel::new().calls("look", "{}").says("the answer");
+    let (builder, _) = crate::kit::timed(memory((hanging.build(),)));
+    let builder = builder.model(model).tool(counting_tool("look", &Diary::new()));
+    let mut execution = builder.build().unwrap().execution("thread").start().await.unwrap();
+    let abort = execution.abort_handle();
+    let aborting = async {
+        started.notified().await;
+        abort.abort();
+    };
+    let (turned, ()) = tokio::join!(execution.turn("hello"), aborting);
+    assert!(matches!(turned, Err(Error::Aborted)));
+    let answer = execution.resume().await.unwrap().unwrap();
+    assert_eq!((answer.text().as_str(), answer.steps), ("the answer", 2));
 }
 
 #[tokio::test]

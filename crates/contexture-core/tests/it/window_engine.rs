@@ -385,6 +385,34 @@ async fn the_ledger_is_used_when_the_overflow_model_fails_or_returns_too_much_or
 }
 
 #[tokio::test]
+async fn the_ledger_is_used_when_the_overflow_model_takes_too_long() {
+    /// Answers the agent, and nobody else.
+    struct Slow;
+    impl Model for Slow {
+        async fn call(&self, request: ModelRequest) -> Result<LlmResponse, BoxError> {
+            match request.model {
+                Some(_) => std::future::pending().await,
+                None => Ok(LlmResponse::text("fine ".repeat(100))),
+            }
+        }
+    }
+    let recorder = Recorder::new();
+    let policy = ProjectionPolicy {
+        overflow_model: Some("small".into()),
+        ..ProjectionPolicy::new(2000).with_overflow(Overflow::Summarize)
+    };
+    let (clock, ids) = (Arc::new(ManualClock::hurried()), Arc::new(CountingIds::new()));
+    let builder = Engine::builder(memory(()), clock, ids).model(Slow).observer(recorder.clone()).policy(policy);
+    let mut execution = builder.build().unwrap().execution("thread").start().await.unwrap();
+    for turn in 0..20 {
+        execution.turn(format!("question {turn}")).await.unwrap();
+    }
+    assert!(summaries(&recorder).iter().all(|(_, by_model)| !by_model) && !summaries(&recorder).is_empty());
+    let message = "the overflow model failed, and the ledger is used instead: took longer than 60 s";
+    assert_eq!(recorder.faults()[0].message, message);
+}
+
+#[tokio::test]
 async fn a_long_thread_that_is_opened_with_a_small_window_does_not_overwhelm_the_overflow_model() {
     let model = RuledModel::new(works).summarizing(|_, _| Ok(LlmResponse::text("all of it, in short")));
     let (recorder, store) = (Recorder::new(), Arc::new(MemoryStore::new()) as Arc<dyn StorageAdapter>);

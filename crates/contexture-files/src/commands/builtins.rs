@@ -3,9 +3,29 @@
 use std::borrow::Cow;
 
 use super::effects::Effects;
-use super::options::{RISKY_PREFIXES, RISKY_VARIABLES};
-use super::table::{Changes, Program, Sets, Trait, row};
+use super::table::{Deed, Program, Sets, Trait, row};
 use crate::shell::{Simple, Word, parse};
+
+/// Variables that determine which programs run, or what they do to files.
+const RISKY_VARIABLES: [&str; 14] = [
+    "PATH",
+    "IFS",
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "CDPATH",
+    "HOME",
+    "PWD",
+    "OLDPWD",
+    "PAGER",
+    "EDITOR",
+    "SHELL",
+    "PS4",
+    "PROMPT_COMMAND",
+];
+
+/// How names of such variables begin.
+const RISKY_PREFIXES: [&str; 6] = ["LD_", "DYLD_", "GIT_", "BASH_", "RIPGREP_", "GREP_"];
 
 /// Whether a variable determines which programs run, or what they do to files.
 fn is_risky(name: &str) -> bool {
@@ -22,18 +42,7 @@ pub(super) fn risky(command: &Simple) -> impl Iterator<Item = &str> {
 }
 
 /// Scripts with which tools set up a shell: they set variables and define functions.
-const SETUPS: &[&str] = &[
-    ".bash_profile",
-    ".bashrc",
-    ".profile",
-    ".zprofile",
-    ".zshrc",
-    "activate",
-    "asdf.sh",
-    "nvm.sh",
-    "sdkman-init.sh",
-    "virtualenvwrapper.sh",
-];
+const SETUPS: [&str; 5] = [".bashrc", ".profile", ".zshrc", "activate", "nvm.sh"];
 
 /// Whether a command only sets up the shell for a tool: `. "$NVM_DIR/nvm.sh"`, `source .venv/bin/activate`.
 pub(super) fn sets_up(command: &Simple) -> bool {
@@ -91,7 +100,7 @@ pub(crate) fn changes_shell(command: &Simple) -> bool {
     let command = &*bare(command);
     let is_unknown = match command.program() {
         Some(program) => match row(program) {
-            row if row.changes == Changes::Settings => settings(command) != Effects::none(),
+            row if row.does == Some(Deed::Settings) => settings(command) != Effects::none(),
             row if sets_variables(row, command) => declared(command) != Effects::none(),
             row => row.has(Trait::AltersShell),
         },
@@ -103,7 +112,7 @@ pub(crate) fn changes_shell(command: &Simple) -> bool {
 
 /// `set` with options that only determine when a script stops.
 pub(super) fn settings(command: &Simple) -> Effects {
-    if set_options(command).is_some() { Effects::none() } else { Effects::all(command) }
+    if set_options(command).is_some() { Effects::none() } else { Effects::any(command) }
 }
 
 /// The options that `set` turns on (`-`) and off (`+`), by name; `None` if it does anything else.
@@ -143,5 +152,5 @@ pub(super) fn sets_variables(program: &Program, command: &Simple) -> bool {
 /// What a command does that sets variables.
 pub(super) fn declared(command: &Simple) -> Effects {
     let name = |word: &Word| word.text.split('=').next().unwrap_or_default().to_owned();
-    if command.arguments().iter().any(|word| is_risky(&name(word))) { Effects::all(command) } else { Effects::none() }
+    if command.arguments().iter().any(|word| is_risky(&name(word))) { Effects::any(command) } else { Effects::none() }
 }

@@ -1,8 +1,8 @@
 //! Commands that remove, copy, move and link files.
 
-use super::{Effects, any_link, command_label, everything, makes_links, operands, operands_of, reach, reach_all};
+use super::{Effects, command_label, operands_of, reach};
 use crate::observation::Observation;
-use crate::path::{Directory, join, last_part};
+use crate::path::Directory;
 use crate::shell::{Simple, Word};
 
 /// Options of `rm`, `cp` and `mv` that change neither what is done nor what is printed.
@@ -29,7 +29,7 @@ pub(super) fn removed(command: &Simple, arguments: &[Word], directory: &Director
     });
     match removed {
         Some(removed) => Effects::changes(removed),
-        None => Effects::doubts(arguments.iter().map(|word| reach_all(word, directory, &by)).collect()),
+        None => Effects::could_write(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
     }
 }
 
@@ -48,7 +48,6 @@ pub(super) enum Way {
 
 /// What `cp` and `mv` do.
 pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory, way: Way) -> Effects {
-    let by = command_label(command);
     let one = |from: &str, to: &str| {
         let (from, to) = (directory.place(from)?, directory.place(to)?);
         Some(match way {
@@ -62,48 +61,15 @@ pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory
         [from @ .., to] if from.len() > 1 => from.iter().map(|from| one(from, &format!("{to}/"))).collect(),
         _ => None,
     });
-    let options = arguments.iter().filter(|word| word.text.starts_with('-'));
-    match changes {
-        Some(changes) => Effects::changes(changes),
-        // Backups may be kept under other names, or two names may lead to one file.
-        None if options.clone().any(|word| {
-            let text = word.text.as_str();
-            // The name of a directory may follow `t` directly.
-            let names_directory = text.find('t').is_some_and(|at| at + 1 < text.len());
-            text.starts_with("--") || text.contains(['b', 'S', 'l', 's']) || names_directory
-        }) =>
-        {
-            let mut effects = Effects::all(command);
-            effects.doubts.extend(links_of(arguments, directory));
-            let names_directory = |word: &Word| word.text.contains('t');
-            let is_elsewhere =
-                options.clone().any(|word| makes_links(&word.text)) && options.clone().any(names_directory);
-            effects.doubts.extend(is_elsewhere.then(any_link));
-            effects
-        }
-        None => Effects::doubts(arguments.iter().map(|word| reach_all(word, directory, &by)).collect()),
-    }
-}
-
-/// Links from all but the last operand to the last one, relative to the current directory or to that of the link.
-fn links_of(arguments: &[Word], directory: &Directory) -> Vec<Observation> {
-    let operands: Vec<&Word> = operands(arguments).collect();
-    let place = |word: &Word| word.plain().and_then(|path| directory.place(path));
-    let (sources, last) = match operands.as_slice() {
-        // A single operand creates a link of the same name in the current directory.
-        [only] => (vec![*only], directory.place(last_part(&only.text))),
-        [sources @ .., last] => (sources.to_vec(), place(last)),
-        [] => return Vec::new(),
-    };
-    // A link that cannot be named may be any file.
-    let to = last.unwrap_or_default();
-    let parent = to.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent);
-    let one = |from: &Word| {
-        let here = Observation::Linked { from: place(from).unwrap_or_default(), to: to.clone() };
-        let there = from.plain().map(|path| Observation::Linked { from: join(parent, path), to: to.clone() });
-        [Some(here), there]
-    };
-    sources.into_iter().flat_map(one).flatten().collect()
+    // Two names may lead to one file.
+    let makes_links = |word: &&Word| word.text.starts_with('-') && word.text.contains(['l', 's']);
+    changes.map_or_else(
+        || {
+            let links = arguments.iter().find(makes_links).map(|_| Observation::Linked);
+            Effects::any(command).and(Effects::could_write(links.into_iter().collect()))
+        },
+        Effects::changes,
+    )
 }
 
 /// What `ln` does: from then on two names may refer to one file.
@@ -113,13 +79,9 @@ pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
         word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
     });
     let operands: Vec<&Word> = operands_of(command).collect();
-    let mut effects = match operands.as_slice() {
+    match operands.as_slice() {
         // A file with the name of the link is gone, or the link is in the directory of that name.
-        [_, to] if is_plain => Effects::doubts(vec![reach(to, directory, &by)]),
-        _ => Effects::doubts(vec![everything(by)]),
-    };
-    effects.doubts.extend(links_of(command.arguments(), directory));
-    // An option may name the directory of the links.
-    effects.doubts.extend((!is_plain).then(any_link));
-    effects
+        [_, to] if is_plain => Effects::could_write(vec![reach(to, directory, &by), Observation::Linked]),
+        _ => Effects::any(command).and(Effects::could_write(vec![Observation::Linked])),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Effects, command_label, reach};
 use crate::numbering::line_number;
-use crate::observation::{LineChange, Observation};
+use crate::observation::{LineChange, Observation, Who};
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
 
@@ -75,72 +75,27 @@ impl<'a> Sed<'a> {
 /// What a `sed` command does to files.
 pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     let Some(sed) = Sed::read(command).filter(|sed| sed.scripts.iter().all(|script| is_harmless(script))) else {
-        return edited_somehow(command, directory).unwrap_or_else(|| Effects::all(command));
+        return Effects::any(command);
     };
     let Some(suffix) = sed.in_place else { return Effects::none() };
     let by = command_label(command);
     let changes: Option<Vec<Vec<LineChange>>> =
         sed.scripts.iter().map(|script| line_changes(script, sed.is_extended)).collect();
-    let syntax = if sed.is_extended { PatternSyntax::Extended } else { PatternSyntax::Basic };
-    let changes = changes.or_else(|| sed.scripts.iter().map(|script| perhaps(script, syntax)).collect());
     let mut effects = Effects::none();
     for file in &sed.files {
         let path = file.plain().and_then(|path| directory.place(path));
-        match (&changes, path) {
+        let copy = path.clone().filter(|_| !suffix.is_empty()).map(|path| path + suffix);
+        effects.could_write.extend(copy.map(|path| Observation::could_write(path, &by)));
+        effects.changes.push(match (&changes, path) {
             (Some(changes), Some(path)) if !sed.is_quiet && suffix.is_empty() => {
-                effects.changes.push(Observation::Rewrite { path, changes: changes.concat(), by: by.clone() });
+                Observation::Rewrite { path, changes: changes.concat(), by: by.clone() }
             }
-            (_, path) => {
-                effects.doubts.push(reach(file, directory, &by));
-                let copy = path.filter(|_| !suffix.is_empty()).map(|path| path + suffix);
-                effects.doubts.extend(copy.map(|under| Observation::Swept {
-                    under: Some(under),
-                    extensions: Vec::new(),
-                    by: by.clone(),
-                }));
-            }
-        }
+            (_, Some(path)) => Observation::Changed { path, by: by.clone(), who: Who::Agent },
+            (_, None) => reach(file, directory, &by),
+        });
     }
     effects
 }
-
-/// What `sed -i` does with substitutions that are not understood, or that the shell puts together: something to the
-/// files that are named.
-fn edited_somehow(command: &Simple, directory: &Directory) -> Option<Effects> {
-    let is_script = |word: &Word| {
-        let is_substitution =
-            |part: &str| part.strip_prefix('s').is_some_and(|rest| rest.starts_with(['/', '|', '#', ',', '@', '!']));
-        let mut parts = word.text.split([';', '\n']).map(str::trim).filter(|part| !part.is_empty());
-        let are_all = word.text.starts_with('s') && parts.all(is_substitution);
-        word.is_quoted && !word.has_braces && are_all && !has_flag(&word.text, &['e', 'w'])
-    };
-    let mut plain = command.clone();
-    let scripts = plain.words.iter_mut().skip(1).filter(|word| is_script(word));
-    let mut count = 0;
-    for script in scripts {
-        *script = Word { text: "s/x/y/".to_owned(), is_quoted: true, ..Word::default() };
-        count += 1;
-    }
-    let sed = Sed::read(&plain).filter(|sed| count > 0 && sed.in_place.is_some())?;
-    let by = command_label(command);
-    let doubts = sed.files.iter().map(|file| reach(file, directory, &by)).collect();
-    Some(Effects { doubts, ..Effects::presumed() })
-}
-
-/// Whether a substitution may have one of some flags, with which its result is run or written elsewhere.
-pub(super) fn has_flag(code: &str, wanted: &[char]) -> bool {
-    let ends = code.match_indices(|c: char| c.is_ascii_punctuation());
-    ends.into_iter().any(|(at, end)| {
-        let rest = &code[at + end.len()..];
-        let flags = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
-        let are_flags =
-            flags <= MOST_FLAGS && rest[..flags].bytes().all(|byte| b"0123456789egimnopsuwxrIM".contains(&byte));
-        are_flags && rest[..flags].contains(wanted) && rest[flags..].chars().next().is_none_or(|c| c != '_')
-    })
-}
-
-/// The most letters after a substitution that are taken for its flags.
-const MOST_FLAGS: usize = 4;
 
 /// The ranges of a `sed -n` script that only prints: `1,20p`, `5p`, `7,$p`, `1,5p;9,12p`.
 ///
@@ -211,11 +166,6 @@ fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
     each_command(script, |rest| line_change(rest, extended))
 }
 
-/// The lines that a script of substitutions and deletions may touch, by a text that all of them have.
-fn perhaps(script: &str, syntax: PatternSyntax) -> Option<Vec<LineChange>> {
-    each_command(script, |rest| one_perhaps(rest, syntax))
-}
-
 /// The change of each command of a script, if `read` understands all of them. It returns what comes after a command.
 fn each_command<'a>(
     script: &'a str,
@@ -234,123 +184,6 @@ fn each_command<'a>(
         };
     }
     (!changes.is_empty()).then_some(changes)
-}
-
-fn one_perhaps(script: &str, syntax: PatternSyntax) -> Option<(LineChange, &str)> {
-    if let Some(inner) = script.strip_prefix('/') {
-        let (pattern, rest) = delimited(inner, '/')?;
-        let after = rest.strip_prefix('d')?;
-        return Some((LineChange::Perhaps { text: needed_text(pattern, syntax)?, keeps_count: false }, after));
-    }
-    let (_, rest) = address(script)?;
-    let rest = rest.strip_prefix('s')?;
-    let delimiter = rest.chars().next().filter(|c| "/|#,:@!%~".contains(*c))?;
-    let (pattern, rest) = delimited(&rest[1..], delimiter)?;
-    let (replacement, rest) = delimited(rest, delimiter)?;
-    let (flags, after) = rest.split_at(rest.find([' ', ';', '\n', '}']).unwrap_or(rest.len()));
-    let is_plain = flags.chars().all(|c| c == 'g' || c.is_ascii_digit());
-    // A delimiter that is a sign of patterns means something else when it is escaped.
-    let is_escaped = pattern.contains(&format!("\\{delimiter}"));
-    if !is_plain || (is_escaped && delimiter != '/') {
-        return None;
-    }
-    let keeps_count = !replacement.contains("\\n") && !replacement.contains('\n');
-    Some((LineChange::Perhaps { text: needed_text(pattern, syntax)?, keeps_count }, after))
-}
-
-/// The signs of a pattern.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PatternSyntax {
-    /// `\(` groups, `\+` repeats.
-    Basic,
-    /// `(` groups, `+` repeats.
-    Extended,
-    /// As extended, with classes such as `\d`, and variables.
-    Perl,
-}
-
-/// The longest text that every match of a pattern has; `None` if none is certain.
-pub(super) fn needed_text(pattern: &str, syntax: PatternSyntax) -> Option<String> {
-    // A group may switch to ignoring case.
-    if syntax == PatternSyntax::Perl && pattern.contains("(?") {
-        return None;
-    }
-    let mut runs: Vec<String> = vec![String::new()];
-    let mut depth = 0_usize;
-    let mut chars = pattern.chars().peekable();
-    while let Some(c) = chars.next() {
-        let (is_escaped, c) = match c {
-            '\\' => (true, chars.next()?),
-            c => (false, c),
-        };
-        // Whether it is a sign, and not the character itself.
-        let is_sign = match c {
-            '(' | ')' | '{' | '}' | '|' | '+' | '?' => is_escaped == (syntax == PatternSyntax::Basic),
-            '.' | '*' | '[' | '^' | '$' => !is_escaped,
-            '@' => syntax == PatternSyntax::Perl && !is_escaped,
-            _ => false,
-        };
-        match c {
-            // Within a group it matters as little as the rest of it.
-            '|' if is_sign && depth == 0 => return None,
-            '(' if is_sign => {
-                depth += 1;
-                runs.push(String::new());
-            }
-            ')' if is_sign => {
-                depth = depth.checked_sub(1)?;
-                runs.push(String::new());
-            }
-            '*' | '?' | '{' if is_sign => {
-                // What is before it may be missing.
-                if let Some(last) = runs.last_mut().filter(|_| depth == 0) {
-                    last.pop();
-                }
-                runs.push(String::new());
-                if c == '{' {
-                    while chars.next()? != '}' {}
-                }
-            }
-            '[' if is_sign => {
-                bracket(&mut chars)?;
-                runs.push(String::new());
-            }
-            '$' if is_sign && syntax == PatternSyntax::Perl && chars.peek().is_some_and(|next| *next != ')') => {
-                return None;
-            }
-            _ if is_sign && c == '@' => return None,
-            _ if is_sign => runs.push(String::new()),
-            c if is_escaped && c.is_ascii_alphanumeric() => match c {
-                // What these change is not followed.
-                'Q' | 'E' | 'U' | 'L' | 'c' | 'x' | 'N' | 'p' | 'P' | 'k' | 'g' | 'o' => return None,
-                _ => runs.push(String::new()),
-            },
-            c if is_escaped && matches!(c, '<' | '>' | '`' | '\'') => runs.push(String::new()),
-            c if depth == 0 => runs.last_mut()?.push(c),
-            // What is in a group may be missing.
-            _ => {}
-        }
-    }
-    let longest = runs.into_iter().max_by_key(String::len)?;
-    (depth == 0 && longest.trim().len() > 1 && !longest.contains('\n')).then_some(longest)
-}
-
-/// Skips a bracket expression from after its first sign.
-fn bracket(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<()> {
-    if chars.peek() == Some(&'^') {
-        chars.next();
-    }
-    let mut is_first = true;
-    loop {
-        match chars.next()? {
-            ']' if !is_first => return Some(()),
-            // Classes such as `[:space:]` end with a bracket too.
-            '[' if matches!(chars.peek(), Some(':' | '.' | '=')) => return None,
-            '\\' => drop(chars.next()?),
-            _ => {}
-        }
-        is_first = false;
-    }
 }
 
 /// One command of a script and what follows it.
@@ -452,30 +285,4 @@ fn plain_replacement(replacement: &str) -> Option<String> {
         }
     }
     Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_match_of_a_pattern_has_some_text() {
-        let basic = |pattern: &str| needed_text(pattern, PatternSyntax::Basic);
-        assert_eq!(basic("foo.*barbar"), Some("barbar".into()));
-        assert_eq!(basic("ValidateMappings(nil)"), Some("ValidateMappings(nil)".into()));
-        assert_eq!(basic("abc*"), Some("ab".into()));
-        assert_eq!(basic("a\\.b\\(cde\\)*f"), Some("a.b".into()));
-        assert_eq!(basic("one\\|two"), None);
-        assert_eq!(basic("^\\s*$"), None);
-        assert_eq!(basic("[a-z]x[^]]yz"), Some("yz".into()));
-        assert_eq!(basic("ab\\{2\\}cd"), Some("cd".into()));
-        let extended = |pattern: &str| needed_text(pattern, PatternSyntax::Extended);
-        assert_eq!(extended("(abc)?def"), Some("def".into()));
-        assert_eq!(extended("abc|def"), None);
-        assert_eq!(extended("call\\(x"), Some("call(x".into()));
-        let perl = |pattern: &str| needed_text(pattern, PatternSyntax::Perl);
-        assert_eq!(perl("\\bold_name\\b"), Some("old_name".into()));
-        assert_eq!(perl("name$x"), None);
-        assert_eq!(perl("\\Qa.b\\E"), None);
-    }
 }

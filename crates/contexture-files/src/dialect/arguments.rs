@@ -1,54 +1,24 @@
 //! The arguments of a call by meaning, and what a successful call tells about files.
 
-use contexture_agents::{Tool, tool as known};
-use contexture_core::item::FunctionCallOutput;
+use contexture_agents::{Tool, every, tool as known};
+use contexture_core::item::{FunctionCallOutput, Outcome};
 use serde_json::Value;
 
 use super::reads::{ReadRequest, passages};
 use super::{Does, ToolEntry, examined_call, guess, names, own_name, text_of, value_of};
-use crate::change_words::CHANGING;
-use crate::commands::everything;
 use crate::completion::{self, Completion};
-use crate::delegated::{LOOKING_VERBS, only_looks};
 use crate::found::observe_hits;
 use crate::mentions::observe_mentions;
-use crate::model::named_places;
-use crate::numbering::{MAX_LINE_NUMBER, line_number, numbered, split_lines};
-use crate::observation::Observation;
-use crate::observation::Seen;
+use crate::numbering::{MAX_LINE_NUMBER, Passage, line_number, numbered, split_lines};
+use crate::observation::{Observation, Seen, Who};
 use crate::patched::observe_patch;
 use crate::path::Directory;
 
-/// Kinds of agents that only look, in lower case.
-const LOOKING_AGENTS: &[&str] =
-    &["explore", "explorer", "plan", "ask", "research", "researcher", "search", "reviewer", "code-reviewer"];
-
-/// Most files that the task and the report of an agent may name. With more, it may have changed any.
-const MAX_REPORTED: usize = 64;
-
-/// Words in the title of a task that only looks, in lower case.
-const LOOKING_TITLES: &[&str] = &["analysis", "audit", "exploration", "investigation", "research", "review"];
-
-/// Words in the title of a task that changes something, in lower case, besides those of tools.
-const CHANGING_TITLES: &[&str] = &[
-    "address",
-    "boost",
-    "build",
-    "clean",
-    "cleanup",
-    "deduplicate",
-    "execute",
-    "implement",
-    "improve",
-    "make",
-    "migrate",
-    "resolve",
-    "split",
-    "upgrade",
-];
-
 /// Arguments that say whether all of a file was asked for.
 const ENTIRE_NAMES: &[&str] = &["should_read_entire_file"];
+
+/// The longest output that is taken for a sentence about a file, in bytes.
+const MOST_SAID_BYTES: usize = 400;
 
 /// The number in a value, limited to the greatest line number: a read from beyond it is still a part of a file.
 fn number_in(value: &Value) -> Option<usize> {
@@ -153,11 +123,32 @@ impl<'a> CallArguments<'a> {
         told
     }
 
+    /// What a short output says that the file of the call is, whatever became of the call.
+    pub(super) fn said_of_file(&self, does: Does, output: &FunctionCallOutput) -> Option<Observation> {
+        let text = output.output.trim();
+        let is_note = text.starts_with('<') || output.outcome != Outcome::Done;
+        if !is_note || text.len() > MOST_SAID_BYTES || matches!(does, Does::Search | Does::Move | Does::Patch) {
+            return None;
+        }
+        let (path, text) = (self.only_path()?, text.to_lowercase());
+        if every(|agent| agent.output().absent()).any(|phrase| text.contains(phrase)) {
+            return Some(Observation::Absent { path });
+        }
+        if does == Does::Read && every(|agent| agent.output().empty()).any(|phrase| text.contains(phrase)) {
+            return Some(Observation::Read { path, block: Passage::plain(Some(1), ""), whole: true });
+        }
+        let lines = every(|agent| agent.output().length()).find_map(|around| {
+            let (_, rest) = text.split_once(around.before())?;
+            line_number(rest.split_once(around.after())?.0)
+        });
+        lines.filter(|_| does == Does::Read).map(|lines| Observation::Length { path, lines })
+    }
+
     fn somehow(&self, path: Option<String>) -> Observation {
         let by = format!("`{}`", self.tool);
         match path {
-            Some(path) => Observation::Changed { path, by },
-            None => everything(by),
+            Some(path) => Observation::Changed { path, by, who: Who::Agent },
+            None => Observation::could_write_any(by),
         }
     }
 
@@ -203,66 +194,17 @@ impl<'a> CallArguments<'a> {
         }
     }
 
-    /// What a call did of which only the files are known, if it names any.
+    /// What a call did that could write any file.
     pub(super) fn observe_anything(&self, does: Does, output: &FunctionCallOutput, directory: &Directory) -> Seen {
         let completion = completion::of_run(own_name(self.tool), output.outcome, &output.output, None);
-        let by = format!("`{}`", self.tool);
-        // What runs code may change any file. A relative path may be relative to a directory of the tool.
-        let paths = if guess::runs(self.tool) { Vec::new() } else { guess::paths_in(self.value) };
-        let named =
-            |under: &String| Observation::Swept { under: Some(under.clone()), extensions: vec![], by: by.clone() };
-        let mut observations: Vec<Observation> = match does {
-            _ if completion == Completion::Undone => Vec::new(),
-            Does::Delegate if self.only_looks() => vec![Observation::Presumed { by }],
-            Does::Delegate => self.delegated(&output.output, &by),
-            Does::Anything if paths.is_empty() => vec![everything(by)],
-            _ => paths.iter().map(named).chain([Observation::Presumed { by: by.clone() }]).collect(),
-        };
-        observations.extend(observe_mentions(&output.output, None));
+        let mut observations = observe_mentions(&output.output, None);
+        if completion != Completion::Undone {
+            observations.insert(0, Observation::could_write_any(format!("`{}`", self.tool)));
+        }
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
-        let placed = paths.into_iter().map(|path| directory.place_for_tool(&path).unwrap_or(path)).collect();
+        let placed = guess::paths_in(self.value).into_iter();
+        let placed = placed.map(|path| directory.place_for_tool(&path).unwrap_or(path)).collect();
         examined_call(does, placed, None, observations, failed)
-    }
-
-    /// What another agent may have changed: the files that its task and its report name. All else is presumed to stay,
-    /// if the report names any.
-    fn delegated(&self, report: &str, by: &str) -> Vec<Observation> {
-        let task = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
-        let mut named: Vec<&str> = named_places(task).chain(named_places(report)).map(|place| place.path).collect();
-        named.sort_unstable();
-        named.dedup();
-        // One that was only started has nothing to report yet.
-        let is_started = report.starts_with("Async agent launched") || report.contains("\"agent_id\"");
-        if is_started || named_places(report).next().is_none() || named.len() > MAX_REPORTED {
-            return vec![everything(by.to_owned())];
-        }
-        let swept = |under: &str| Observation::Swept {
-            under: Some(under.to_owned()),
-            extensions: Vec::new(),
-            by: by.to_owned(),
-        };
-        let named = named.into_iter().map(swept);
-        named.chain([Observation::Presumed { by: by.to_owned() }]).collect()
-    }
-
-    /// Whether an agent is told only to look: by its kind, or in so many words.
-    fn only_looks(&self) -> bool {
-        let kind = text_of(self.value, None, &["subagent_type", "agent_type", "agent", "mode", "type"]);
-        let kind = kind.unwrap_or_default().to_lowercase();
-        if LOOKING_AGENTS.iter().any(|name| kind == *name) {
-            return true;
-        }
-        let title = text_of(self.value, None, &["description", "title"]).unwrap_or_default().to_lowercase();
-        let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).collect();
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-        if (has(LOOKING_TITLES) || words.first().is_some_and(|first| LOOKING_VERBS.contains(first)))
-            && !has(CHANGING)
-            && !has(CHANGING_TITLES)
-        {
-            return true;
-        }
-        let told = text_of(self.value, None, &["prompt", "message", "task", "instructions"]).unwrap_or_default();
-        only_looks(told)
     }
 
     fn content(&self) -> Option<String> {

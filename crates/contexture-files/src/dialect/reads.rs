@@ -280,6 +280,9 @@ fn may_have_lists(path: &str) -> bool {
 
 /// Lines as they are in the file, and before them nothing.
 fn plain(lines: &[&str], asked: &ReadRequest<'_>, result: &str) -> Option<(Passage, bool)> {
+    if let Some(told) = part_of(lines) {
+        return told;
+    }
     let (lines, result, is_cut) = match more_follows(lines) {
         Some(count) => {
             let kept = &lines[..count];
@@ -303,6 +306,29 @@ fn plain(lines: &[&str], asked: &ReadRequest<'_>, result: &str) -> Option<(Passa
     let first = Some(&asked.firsts).filter(|firsts| firsts.len() == 1).map(|firsts| firsts[0]);
     let whole = !is_cut && !asked.is_narrowed && first == Some(1) && lines.len() < MOST_LINES;
     Some((Passage::plain(first, &result), whole))
+}
+
+/// The lines of a part of a file, of which a line before or after them says which they are: `Showing lines 1-30 of 60`. The
+/// outer `None` says that there is no such line, the inner one that it does not fit.
+fn part_of(lines: &[&str]) -> Option<Option<(Passage, bool)>> {
+    let numbers = |line: &&str| {
+        let (_, rest) = line.split_once("howing lines ")?;
+        let (first, rest) = rest.split_once('-')?;
+        let (last, rest) = rest.split_once(" of ")?;
+        let total = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((first.parse().ok()?, last.parse().ok()?, total.parse().ok()?))
+    };
+    let (body, told): (&[&str], (usize, usize, usize)) = match lines {
+        [heading, body @ ..] if numbers(heading).is_some() => (body, numbers(heading)?),
+        [body @ .., note] => (body, numbers(note)?),
+        [] => return None,
+    };
+    let start = body.iter().take_while(|line| line.is_empty()).count();
+    let end = body.len() - body[start..].iter().rev().take_while(|line| line.is_empty()).count();
+    let ((first, last, total), body) = (told, &body[start..end]);
+    let is_all = first > 0 && first + body.len() == last + 1 && last <= total;
+    let passage = || Passage { first: Some(first), lines: body.iter().map(|line| (*line).to_owned()).collect() };
+    Some(is_all.then(|| (passage(), first == 1 && last == total)))
 }
 
 /// How many lines are before a remark at the end that more of the file follows: `[25 more lines in file. Use

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::align::{DiskLines, FileBounds, MatchingLines, regions};
 use super::{FileState, Segment};
+use crate::disk::NotCompared;
 use crate::numbering::split_lines;
 
 /// The result of comparing a file with the disk.
@@ -24,8 +25,10 @@ pub enum Found {
     Unchanged,
     /// The file is gone.
     Gone,
-    /// There is something that cannot be read as the file was: a link, too many bytes, no text.
+    /// Earlier versions said so of something that cannot be read as the file was: a link, too many bytes, no text.
     Unreadable,
+    /// The file was not compared.
+    NotCompared(NotCompared),
     /// The file is there.
     There(There),
 }

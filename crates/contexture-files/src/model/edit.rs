@@ -1,7 +1,7 @@
 //! Applies an edit, a patch or a new text to what is known of one file.
 
 use super::state::End;
-use super::{FileState, Grade, Now, Segment, splice};
+use super::{FileState, Known, Now, Segment, splice};
 use crate::numbering::Passage;
 use crate::patch::Hunk;
 
@@ -55,11 +55,10 @@ impl TextEdit {
 
 impl FileState {
     pub(super) fn write(&mut self, now: Now, text: &str) {
-        self.formatted = None;
         self.segments = vec![Segment::new(now, now.at, &Passage::plain(Some(1), text))];
         self.deleted = false;
-        self.whole = true;
-        self.doubts.clear();
+        (self.whole, self.whole_at) = (true, now.count);
+        self.changes.clear();
         self.end = if text.is_empty() || text.ends_with('\n') { End::Closed } else { End::Open };
         self.has_returns = text.contains("\r\n");
         self.mark_edited(now.at);
@@ -68,8 +67,8 @@ impl FileState {
     pub(super) fn delete(&mut self, now: Now) {
         self.segments.clear();
         self.deleted = true;
-        self.whole = false;
-        self.doubts.clear();
+        (self.whole, self.whole_at) = (false, now.count);
+        self.changes.clear();
         self.end = End::Unknown;
         self.mark_edited(now.at);
     }
@@ -78,7 +77,7 @@ impl FileState {
     pub(super) fn change_somehow(&mut self, now: Now, by: &str) {
         self.deleted = false;
         self.mark_edited(now.at);
-        self.raise_doubt(now, by);
+        self.mark_changed(now, by);
     }
 
     pub(super) fn append(&mut self, now: Now, text: &str) {
@@ -116,8 +115,8 @@ impl FileState {
         if end != End::Closed {
             // The last line of any run may be the file's last line, and the text may continue it.
             let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
-            lasts.for_each(|line| line.grade = Grade::InDoubt);
-            added.lines.first_mut().into_iter().for_each(|line| line.grade = Grade::InDoubt);
+            lasts.for_each(|line| line.known = Known::Changed);
+            added.lines.first_mut().into_iter().for_each(|line| line.known = Known::Loose);
         }
         self.segments.push(added);
         self.settle(now, UNPLACED);
@@ -129,7 +128,7 @@ impl FileState {
         let count = added.lines.len();
         // Lines without numbers may be on both sides of the place.
         let unnumbered = self.segments.iter_mut().filter(|segment| segment.first.is_none() && segment.lines.len() > 1);
-        unnumbered.flat_map(|segment| &mut segment.lines).for_each(|line| line.grade = Grade::InDoubt);
+        unnumbered.flat_map(|segment| &mut segment.lines).for_each(|line| line.known = Known::Changed);
         self.segments =
             std::mem::take(&mut self.segments).into_iter().flat_map(|segment| segment.split(after)).collect();
         self.whole = false;
@@ -151,26 +150,24 @@ impl FileState {
     pub(super) fn edit(&mut self, now: Now, edit: &TextEdit, all: bool) {
         self.deleted = false;
         self.mark_edited(now.at);
-        let (old, new) = edit.pieces();
-        self.note_cut(&old, &new);
         let counts: Vec<usize> = self.segments.iter().map(|segment| splice::occurrences(segment, &edit.old)).collect();
         let numbered =
             counts.iter().zip(&self.segments).filter(|(count, segment)| **count > 0 && segment.first.is_some());
         let is_ambiguous = counts.iter().any(|count| *count > 1) || numbered.count() > 1;
         let runs_on = !self.whole && self.segments.iter().any(|segment| edit.runs_on(segment));
         match () {
-            () if edit.old.is_empty() || (all && edit.takes_feed) => self.raise_doubt(now, UNPLACED),
+            () if edit.old.is_empty() || (all && edit.takes_feed) => self.mark_changed(now, UNPLACED),
             () if all => self.edit_all(now, edit),
             // The tool reports that the piece occurred once, so some of what is known is wrong.
             () if is_ambiguous => {
                 self.edit_once(now, edit, &counts);
-                self.raise_doubt(now, UNPLACED);
+                self.mark_changed(now, UNPLACED);
             }
             () if counts.iter().all(|count| *count == 0) => self.edit_unknown(now, edit),
             () => self.edit_once(now, edit, &counts),
         }
         if runs_on {
-            self.raise_doubt(now, UNPLACED);
+            self.mark_changed(now, UNPLACED);
         }
         self.settle_end(now, edit);
     }
@@ -181,7 +178,7 @@ impl FileState {
             // If the file ended without a line feed, the new one ends its last line and begins no other.
             let lasts = self.segments.iter_mut().filter_map(|segment| segment.lines.last_mut());
             let is_new = |line: &&mut super::Line| line.text.is_empty() && line.edited == now.at;
-            lasts.filter(is_new).for_each(|line| line.grade = Grade::InDoubt);
+            lasts.filter(is_new).for_each(|line| line.known = Known::Changed);
             self.settle(now, UNPLACED);
         }
         let takes_last = edit.old.ends_with('\n') && !edit.new.ends_with('\n');
@@ -192,7 +189,7 @@ impl FileState {
 
     fn edit_once(&mut self, now: Now, edit: &TextEdit, counts: &[usize]) {
         let is_placed = counts.iter().zip(&self.segments).any(|(count, segment)| {
-            *count > 0 && segment.first.is_some() && segment.lines.iter().all(super::Line::is_sure)
+            *count > 0 && segment.first.is_some() && segment.lines.iter().all(super::Line::is_placed)
         });
         let (old, _) = edit.pieces();
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
@@ -200,7 +197,7 @@ impl FileState {
         for (mut segment, count) in std::mem::take(&mut self.segments).into_iter().zip(counts) {
             if *count == 0 {
                 if !(is_placed && segment.first.is_some()) {
-                    splice::doubt_edges(&mut segment, &old);
+                    splice::mark_edges(&mut segment, &old);
                 }
                 segments.push(segment);
                 continue;
@@ -209,8 +206,8 @@ impl FileState {
             let mut replaced = splice::replace_once(segment, now, &edit.old, &edit.new, edit.takes_feed);
             if !replaced.is_sure {
                 // What was found may be an old copy of lines that are known beside it.
-                splice::doubt_edges(&mut replaced.head, &old);
-                replaced.tail.iter_mut().for_each(|tail| splice::doubt_edges(tail, &old));
+                splice::mark_edges(&mut replaced.head, &old);
+                replaced.tail.iter_mut().for_each(|tail| splice::mark_edges(tail, &old));
             }
             let is_exact = replaced.tail.is_none();
             let place = number.filter(|_| replaced.is_sure).map(|first| first + replaced.line);
@@ -238,7 +235,7 @@ impl FileState {
         for segment in &mut self.segments {
             splice::replace_all(segment, now, &edit.old, &edit.new);
             if !is_whole && old.len() > 1 {
-                splice::doubt_edges(segment, &old);
+                splice::mark_edges(segment, &old);
             }
         }
         if edit.grown != 0 && !is_whole {
@@ -255,7 +252,7 @@ impl FileState {
             self.distrust_numbers(self.start());
             let is_later = |segment: &&mut Segment| segment.first != Some(1);
             let firsts = self.segments.iter_mut().filter(is_later).filter_map(|segment| segment.lines.first_mut());
-            firsts.for_each(|line| line.grade = Grade::InDoubt);
+            firsts.for_each(|line| line.known = Known::Changed);
         }
         self.replace_unknown(now, &old, &new, edit.grown, 1);
     }
@@ -265,11 +262,11 @@ impl FileState {
         let is_contradicted = self.whole;
         splice::forget(&mut self.segments, old);
         for segment in &mut self.segments {
-            splice::doubt_edges(segment, old);
+            splice::mark_edges(segment, old);
         }
         if is_contradicted {
             // All of the file was known and the old text was not in it, so some of it was wrong.
-            self.raise_doubt(now, UNPLACED);
+            self.mark_changed(now, UNPLACED);
         }
         if grown != 0 {
             self.distrust_numbers(self.start());
@@ -280,7 +277,7 @@ impl FileState {
             let count = segment.lines.len();
             for (index, line) in segment.lines.iter_mut().enumerate() {
                 if index < frayed || index + frayed >= count {
-                    line.grade = if frayed > 0 { Grade::InDoubt } else { line.grade };
+                    line.known = if frayed > 0 { Known::Loose } else { line.known };
                 }
             }
             self.segments.push(segment);
@@ -294,7 +291,6 @@ impl FileState {
         self.mark_edited(now.at);
         let mut from = 0;
         for hunk in hunks {
-            self.note_cut(&texts(&hunk.old), &texts(&hunk.new));
             self.patch_hunk(now, hunk, &mut from);
         }
         // Some tools end the file with a line feed, and some leave it as it was.
@@ -311,7 +307,7 @@ impl FileState {
         if hunk.old.is_empty() {
             let lines = Segment::new(now, now.at, &Passage { first: None, lines: hunk.new.clone() });
             self.segments.push(lines);
-            return self.raise_doubt(now, UNPLACED);
+            return self.mark_changed(now, UNPLACED);
         }
         let start = self.start();
         let certain = start.and_then(|index| {
@@ -329,8 +325,8 @@ impl FileState {
             *from = place + hunk.new.len();
             for (other, segment) in self.segments.iter_mut().enumerate() {
                 if other != index && segment.first.is_none() {
-                    splice::doubt_run(segment, &hunk.old);
-                    splice::doubt_edges(segment, &old);
+                    splice::mark_run(segment, &hunk.old);
+                    splice::mark_edges(segment, &old);
                 }
             }
             return self.shift_numbers(place + 1, grown);
@@ -346,10 +342,10 @@ impl FileState {
                 splice::replace_lines(segment, now, hunk, place);
                 // If it was applied elsewhere, the lines around this place are not next to the new ones.
                 let around = place.saturating_sub(1)..(place + hunk.new.len() + 1).min(segment.lines.len());
-                segment.lines[around].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+                segment.lines[around].iter_mut().for_each(|line| line.known = line.known.min(Known::Loose));
                 is_found = true;
             }
-            splice::doubt_edges(segment, &old);
+            splice::mark_edges(segment, &old);
         }
         if !is_found {
             let new: Vec<&str> = hunk.new.iter().map(String::as_str).collect();
@@ -361,19 +357,19 @@ impl FileState {
         }
     }
 
-    /// Notes a hunk that was applied at one of several places: all of them are in doubt.
+    /// Notes a hunk that was applied at one of several places: all of them are changed.
     fn patch_any(&mut self, now: Now, hunk: &Hunk) {
         let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
         for segment in &mut self.segments {
-            splice::doubt_run(segment, &hunk.old);
-            splice::doubt_edges(segment, &old);
+            splice::mark_run(segment, &hunk.old);
+            splice::mark_edges(segment, &old);
         }
         self.whole = false;
         if hunk.new.len() != hunk.old.len() {
             self.distrust_numbers(None);
         }
         let mut added = Segment::new(now, now.at, &Passage { first: None, lines: hunk.new.clone() });
-        added.lines.iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        added.lines.iter_mut().for_each(|line| line.known = Known::Loose);
         self.segments.push(added);
     }
 
@@ -383,14 +379,10 @@ impl FileState {
         later.for_each(Segment::distrust);
     }
 
-    /// Removes segments without lines, and notes what is in doubt.
+    /// Removes segments without lines, and notes what is changed.
     fn finish(&mut self, now: Now) {
         let whole = self.whole;
         self.segments.retain(|segment| whole || !segment.lines.is_empty());
         self.settle(now, UNPLACED);
     }
-}
-
-fn texts(lines: &[String]) -> Vec<&str> {
-    lines.iter().map(String::as_str).collect()
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::format::LastFormatting;
 use super::index::PathIndex;
 use super::names::NamedFiles;
 use super::shelf::KnownFiles;
 use super::state::End;
-use super::{Cause, DiskChange, FileModel, FileState, Grade, Line, Mention, Presumptions, Segment, Who};
+use super::{Cause, DiskChange, FileModel, FileState, Known, Line, Mention, Segment, Who};
+use crate::disk::NotCompared;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
 
 impl FileModel {
@@ -27,7 +27,7 @@ impl FileModel {
 
     /// Writes everything that is known.
     pub fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { files, index, names, presumptions, links, printed, count, bytes } = self;
+        let Self { files, index, names, written_at, has_links, printed, count, bytes } = self;
         let mut before = "";
         packer.list(files.iter().enumerate(), |packer, (index, file)| {
             packer.text_after(before, &file.path);
@@ -37,11 +37,8 @@ impl FileModel {
         });
         index.rest(packer);
         names.rest(packer);
-        presumptions.rest(packer);
-        packer.list(links.iter(), |packer, (from, to)| {
-            packer.text(from);
-            packer.text(to);
-        });
+        packer.number(*written_at);
+        packer.flag(*has_links);
         let mut printed: Vec<(&Vec<String>, &usize)> = printed.iter().collect();
         printed.sort_unstable();
         packer.list(printed, |packer, (paths, file)| {
@@ -61,8 +58,7 @@ impl FileModel {
         })?;
         let index = PathIndex::wake(unpacker, files.len())?;
         let names = NamedFiles::wake(unpacker)?;
-        let presumptions = Presumptions::wake(unpacker)?;
-        let links: Vec<_> = unpacker.list(|unpacker| Ok((owned(unpacker)?, owned(unpacker)?)))?;
+        let (written_at, has_links) = (unpacker.number()?, unpacker.flag()?);
         let printed = unpacker.list(|unpacker| Ok((unpacker.list(owned)?, unpacker.place(files.len())?)))?;
         let (count, bytes) = (unpacker.number()?, unpacker.number()?);
         // Later changes of a file subtract its bytes from the sum, which must not underflow.
@@ -71,16 +67,7 @@ impl FileModel {
             return Err(Damaged);
         }
         let printed: HashMap<Vec<String>, usize> = printed.into_iter().collect();
-        Ok(Self {
-            files: KnownFiles::of(files),
-            index,
-            names,
-            presumptions,
-            links: links.into_iter().collect(),
-            printed,
-            count,
-            bytes,
-        })
+        Ok(Self { files: KnownFiles::of(files), index, names, written_at, has_links, printed, count, bytes })
     }
 }
 
@@ -114,11 +101,13 @@ impl FileState {
             whole,
             changed_elsewhere,
             disk_change,
-            doubts,
+            not_compared,
+            changes,
             mentions,
             end,
-            formatted,
-            is_cut,
+            whole_at,
+            written_at,
+            loosened_at,
             has_returns,
             bytes,
         } = self;
@@ -140,7 +129,8 @@ impl FileState {
                 packer.number(*last);
             });
         }
-        packer.list(doubts, |packer, cause| cause.rest(packer));
+        packer.optional(not_compared.and_then(|why| NotCompared::ALL.iter().position(|other| *other == why)));
+        packer.list(changes, |packer, cause| cause.rest(packer));
         packer.list(mentions, |packer, Mention { at, line }| {
             packer.number(*at);
             packer.optional(*line);
@@ -150,12 +140,9 @@ impl FileState {
             End::Closed => 1,
             End::Open => 2,
         });
-        packer.flag(formatted.is_some());
-        if let Some(LastFormatting { by, at }) = formatted {
-            packer.text(by);
-            packer.number(*at);
+        for number in [whole_at, written_at, loosened_at] {
+            packer.number(*number);
         }
-        packer.flag(*is_cut);
         packer.flag(*has_returns);
         packer.number(*bytes);
     }
@@ -179,7 +166,11 @@ impl FileState {
             whole: unpacker.flag()?,
             changed_elsewhere: unpacker.flag()?,
             disk_change: if unpacker.flag()? { Some(DiskChange::wake(unpacker)?) } else { None },
-            doubts: unpacker.list(Cause::wake)?,
+            not_compared: match unpacker.optional::<usize>()? {
+                Some(at) => Some(*NotCompared::ALL.get(at).ok_or(Damaged)?),
+                None => None,
+            },
+            changes: unpacker.list(Cause::wake)?,
             mentions: unpacker.list(|unpacker| Ok(Mention { at: unpacker.number()?, line: unpacker.optional()? }))?,
             end: match unpacker.number::<u64>()? {
                 0 => End::Unknown,
@@ -187,11 +178,9 @@ impl FileState {
                 2 => End::Open,
                 _ => return Err(Damaged),
             },
-            formatted: match unpacker.flag()? {
-                true => Some(LastFormatting { by: owned(unpacker)?, at: unpacker.number()? }),
-                false => None,
-            },
-            is_cut: unpacker.flag()?,
+            whole_at: unpacker.number()?,
+            written_at: unpacker.number()?,
+            loosened_at: unpacker.number()?,
             has_returns: unpacker.flag()?,
             bytes: unpacker.number()?,
         };
@@ -238,34 +227,34 @@ struct Trace {
     shown: u32,
     span: u32,
     is_computed: bool,
-    grade: Grade,
+    known: Known,
     certain_at: u64,
 }
 
 impl Line {
     fn trace(&self) -> Trace {
-        let Self { text: _, seen, edited, shown, span, is_computed, grade, certain_at } = *self;
-        Trace { seen, edited, shown, span, is_computed, grade, certain_at }
+        let Self { text: _, seen, edited, shown, span, is_computed, known, certain_at } = *self;
+        Trace { seen, edited, shown, span, is_computed, known, certain_at }
     }
 }
 
 impl Trace {
     fn line(self, text: Arc<str>) -> Line {
-        let Self { seen, edited, shown, span, is_computed, grade, certain_at } = self;
-        Line { text, seen, edited, shown, span, is_computed, grade, certain_at }
+        let Self { seen, edited, shown, span, is_computed, known, certain_at } = self;
+        Line { text, seen, edited, shown, span, is_computed, known, certain_at }
     }
 
     fn rest(self, packer: &mut Packer<'_>) {
-        let Self { seen, edited, shown, span, is_computed, grade, certain_at } = self;
+        let Self { seen, edited, shown, span, is_computed, known, certain_at } = self;
         for number in [seen, edited, shown, span] {
             packer.number(number);
         }
         packer.flag(is_computed);
-        packer.number(match grade {
-            Grade::InDoubt => 0_u64,
-            Grade::Presumed => 1,
-            Grade::Sure => 2,
-            Grade::Verified => 3,
+        packer.number(match known {
+            Known::Changed => 0_u64,
+            Known::Loose => 1,
+            Known::Placed => 2,
+            Known::Verified => 3,
         });
         packer.number(certain_at);
     }
@@ -277,11 +266,11 @@ impl Trace {
             shown: unpacker.number()?,
             span: unpacker.number()?,
             is_computed: unpacker.flag()?,
-            grade: match unpacker.number::<u64>()? {
-                0 => Grade::InDoubt,
-                1 => Grade::Presumed,
-                2 => Grade::Sure,
-                3 => Grade::Verified,
+            known: match unpacker.number::<u64>()? {
+                0 => Known::Changed,
+                1 => Known::Loose,
+                2 => Known::Placed,
+                3 => Known::Verified,
                 _ => return Err(Damaged),
             },
             certain_at: unpacker.number()?,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::super::numbering::Passage;
 use super::super::patch::Hunk;
-use super::{Grade, Line, Now, Segment, join_lines};
+use super::{Known, Line, Now, Segment, join_lines};
 
 /// The shortest text that identifies a place in a file; braces and blank lines are everywhere.
 const LEAST_TELLING_BYTES: usize = 5;
@@ -51,8 +51,8 @@ pub(super) fn absorb(segments: &mut Vec<Segment>, mut new: Segment) {
     insert(segments, new);
 }
 
-/// Lines in doubt that were known directly before and after lines that are shown again. They stay next to them: their
-/// position is no more in doubt than they are, and separate segments would lose where they belong.
+/// Lines whose places are not certain and that were known directly before and after lines that are shown again. They stay next to them: their
+/// place is no less certain than they are, and separate segments would lose where they belong.
 #[derive(Default)]
 struct Around {
     before: Option<Segment>,
@@ -63,7 +63,7 @@ impl Around {
     /// Takes the parts that are next to the new lines out of the rest of a segment.
     fn take(&mut self, left: Vec<Segment>, new: &Segment, pairs: &[(usize, usize)]) -> Vec<Segment> {
         let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return left };
-        let is_doubtful = |segment: &Segment| segment.lines.iter().all(|line| !line.is_sure());
+        let is_loose = |segment: &Segment| segment.lines.iter().all(|line| !line.is_placed());
         let mut parts = left.into_iter();
         let (head, tail, rest) = match (parts.next(), parts.next(), parts.next()) {
             (Some(head), Some(tail), None) => (head, tail, None),
@@ -72,11 +72,11 @@ impl Around {
         let mut kept: Vec<Segment> = rest.into_iter().collect();
         // Only if the common lines extend from the first new line to the last does the rest lie directly beside them.
         let is_inside = first.0 >= first.1 && last.1 < new.lines.len();
-        match is_inside && is_doubtful(&head) && self.before.is_none() {
+        match is_inside && is_loose(&head) && self.before.is_none() {
             true => self.before = Some(head),
             false => kept.push(head),
         }
-        match is_inside && is_doubtful(&tail) && self.after.is_none() {
+        match is_inside && is_loose(&tail) && self.after.is_none() {
             true => self.after = Some(tail),
             false => kept.push(tail),
         }
@@ -122,7 +122,7 @@ fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
     for segment in segments.iter_mut() {
         let Some(place) = find_texts(&segment.lines, &texts) else { continue };
         let lines = &mut segment.lines[place..place + texts.len()];
-        if lines.iter().all(Line::is_sure) {
+        if lines.iter().all(Line::is_placed) {
             for (line, seen) in lines.iter_mut().zip(&new.lines) {
                 (line.seen, line.span, line.is_computed) = (seen.seen, seen.span, false);
             }
@@ -134,7 +134,7 @@ fn absorb_unplaced(segments: &mut Vec<Segment>, new: Segment) {
     let mut parts = vec![new];
     let mut kept = Vec::with_capacity(segments.len() + 1);
     for old in segments.drain(..) {
-        if old.first.is_some() && old.lines.iter().all(Line::is_sure) {
+        if old.first.is_some() && old.lines.iter().all(Line::is_placed) {
             let telling = telling_lines(&old.lines);
             let forget = |part: Segment| {
                 let pairs = longest_rising(&common_lines(&part, &telling));
@@ -181,7 +181,7 @@ pub(super) fn contradicts(segments: &[Segment], new: &Segment) -> bool {
         let end = (old_first + old.lines.len()).min(new_first + new.lines.len());
         (start..end).any(|number| {
             let line = &old.lines[number - old_first];
-            line.is_sure() && line.text != new.lines[number - new_first].text
+            line.is_placed() && line.text != new.lines[number - new_first].text
         })
     })
 }
@@ -337,10 +337,10 @@ fn without_duplicates(segment: Segment, other: &Segment, pairs: &[(usize, usize)
     without(segment, range)
 }
 
-/// Removes from a segment in doubt the lines whose guessed numbers another segment has.
+/// Removes from a segment whose place is not certain the lines whose guessed numbers another segment has.
 fn without_guessed(segment: Segment, other: &Segment) -> Vec<Segment> {
     let (Some(guess), Some(first)) = (segment.guess, other.first) else { return vec![segment] };
-    if segment.lines.iter().any(Line::is_sure) {
+    if segment.lines.iter().any(Line::is_placed) {
         return vec![segment];
     }
     let start = first.max(guess) - guess;
@@ -395,7 +395,7 @@ fn join_neighbours(kept: &mut Vec<Segment>, new: &mut Segment) {
     }
 }
 
-/// Marks lines as seen again, and sure, if they are known at their numbers; returns whether they are.
+/// Marks lines as seen again if they are known at their numbers; returns whether they are.
 pub(super) fn touch(segments: &mut [Segment], now: Now, block: &Passage) -> bool {
     for segment in segments {
         let Some(start) = segment.first.and_then(|first| block.first?.checked_sub(first)) else { continue };
@@ -404,7 +404,7 @@ pub(super) fn touch(segments: &mut [Segment], now: Now, block: &Passage) -> bool
             continue;
         }
         for line in lines {
-            (line.seen, line.grade, line.certain_at, line.is_computed) = (now.at, Grade::Sure, now.count, false);
+            (line.seen, line.known, line.certain_at, line.is_computed) = (now.at, Known::Placed, now.count, false);
         }
         return true;
     }
@@ -476,7 +476,7 @@ pub(super) fn replace_once(mut segment: Segment, now: Now, old: &str, new: &str,
     let range = start..start + old.len();
     let line = text[..start].matches('\n').count();
     let last = (line + old.matches('\n').count()).min(segment.lines.len() - 1);
-    let is_sure = segment.lines[line..=last].iter().all(Line::is_sure);
+    let is_sure = segment.lines[line..=last].iter().all(Line::is_placed);
     if !(takes_feed && text[range.end..].starts_with('\n')) {
         replace_range(&mut segment, now, &text, range, new);
         return SplicedSegment { head: segment, tail: None, line, is_sure };
@@ -521,15 +521,23 @@ fn replace_range(segment: &mut Segment, now: Now, text: &str, range: Range<usize
     let touched = &segment.lines[first..=last];
     // The new lines contain parts of the old ones, so they are only as certain as those were.
     let certain_at = touched.iter().map(|line| line.certain_at).min().unwrap_or(now.count);
-    let grade = touched.iter().map(|line| line.grade).min().unwrap_or_default().min(Grade::Sure);
+    let known = touched.iter().map(|line| line.known).min().unwrap_or_default().min(Known::Placed);
+    // What is put into a line that may be a part of one makes a line that the file may not have.
+    let is_inside = range.start != line_start || range.end != line_end;
+    let known = if is_inside && known == Known::Loose { Known::Changed } else { known };
     for line in &mut lines {
-        (line.certain_at, line.grade) = (certain_at, grade);
+        (line.certain_at, line.known) = (certain_at, known);
+    }
+    // What is joined with the line before it may have been joined with another one, which was put between them meanwhile.
+    let joins = range.start != line_start && text[range].starts_with('\n') && !new.starts_with('\n');
+    if let (true, Some(line)) = (joins, lines.first_mut()) {
+        line.known = Known::Changed;
     }
     if is_closed {
         lines.pop();
     } else if let (true, Some(last)) = (takes_end, lines.last_mut()) {
         // The replacement ends within a line whose rest is not known.
-        last.grade = Grade::InDoubt;
+        last.known = Known::Loose;
     }
     segment.lines.splice(first..=last, lines);
 }
@@ -546,14 +554,14 @@ pub(super) fn find_first(segment: &Segment, hunk: &Hunk, from: usize) -> Option<
         None => from,
     };
     let place = start + find_exactly(segment.lines.get(start..)?, &hunk.old)?;
-    segment.lines[..place + hunk.old.len()].iter().all(Line::is_sure).then_some(place)
+    segment.lines[..place + hunk.old.len()].iter().all(Line::is_placed).then_some(place)
 }
 
 /// Where the old lines of a hunk are, given the number of the first: only exactly there, and if it is certain.
 pub(super) fn find_at(segment: &Segment, hunk: &Hunk, first: usize) -> Option<usize> {
     let place = first.checked_sub(1)?;
     let lines = segment.lines.get(place..place.checked_add(hunk.old.len())?)?;
-    let is_it = lines.iter().zip(&hunk.old).all(|(line, text)| *line.text == **text && line.is_sure());
+    let is_it = lines.iter().zip(&hunk.old).all(|(line, text)| *line.text == **text && line.is_placed());
     is_it.then_some(place)
 }
 
@@ -562,12 +570,11 @@ pub(super) fn replace_lines(segment: &mut Segment, now: Now, hunk: &Hunk, start:
     let old: Vec<Line> = segment.lines[start..start + hunk.old.len()].to_vec();
     let mut context = old.iter();
     let span = hunk.new.len() as u32;
-    let is_doubtful = old.iter().any(|line| !line.is_sure());
-    let grade = if is_doubtful { Grade::InDoubt } else { Grade::Sure };
+    let known = old.iter().map(|line| line.known).min().unwrap_or_default().min(Known::Placed);
     let one = |(text, added): (&String, &bool)| {
         let kept = if *added { None } else { context.find(|line| *line.text == **text).cloned() };
         let line = kept.unwrap_or_else(|| Line::new(text, now, now.at, span));
-        Line { seen: now.at, span, grade, certain_at: now.count, ..line }
+        Line { seen: now.at, span, known, certain_at: now.count, ..line }
     };
     let lines: Vec<Line> = hunk.new.iter().zip(&hunk.added).map(one).collect();
     segment.lines.splice(start..start + old.len(), lines);
@@ -605,10 +612,10 @@ pub(super) fn count_like(lines: &[Line], wanted: &[String]) -> usize {
     places_like(lines, wanted).len()
 }
 
-/// Puts lines in doubt that equal the old lines of a hunk, at every place.
-pub(super) fn doubt_run(segment: &mut Segment, old: &[String]) {
+/// Marks lines as changed that equal the old lines of a hunk, at every place.
+pub(super) fn mark_run(segment: &mut Segment, old: &[String]) {
     for place in places_like(&segment.lines, old) {
-        segment.lines[place..place + old.len()].iter_mut().for_each(|line| line.grade = Grade::InDoubt);
+        segment.lines[place..place + old.len()].iter_mut().for_each(|line| line.known = Known::Changed);
     }
 }
 
@@ -638,15 +645,15 @@ pub(super) fn forget(segments: &mut Vec<Segment>, old: &[&str]) {
     *segments = left;
 }
 
-/// Puts the lines of a segment in doubt that may be part of a changed text that extends into unknown lines.
-pub(super) fn doubt_edges(segment: &mut Segment, old: &[&str]) {
-    // Next to a line in doubt anything may follow, just as at the ends of the segment.
-    for run in segment.lines.chunk_by_mut(|line, next| line.is_sure() == next.is_sure()) {
+/// Marks the lines of a segment as changed that may be part of a changed text that extends into unknown lines.
+pub(super) fn mark_edges(segment: &mut Segment, old: &[&str]) {
+    // Next to a line whose place is not certain anything may follow, just as at the ends of the segment.
+    for run in segment.lines.chunk_by_mut(|line, next| line.is_placed() == next.is_placed()) {
         let (start, end) = edges(run, old);
         let len = run.len();
         for (index, line) in run.iter_mut().enumerate() {
             if index < start || index >= len - end {
-                line.grade = Grade::InDoubt;
+                line.known = Known::Changed;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What is known of one file, and how reads add to it.
 
-use super::grade::note_doubt;
-use super::{FileState, Grade, Line, Now, Segment, Who, join_lines, splice};
+use super::fact::note_change;
+use super::{FileState, Known, Line, Now, Segment, Who, join_lines, splice};
 use crate::numbering::Passage;
 
 /// A mention of a file by an output, or of one of its lines by the user.
@@ -31,8 +31,8 @@ pub(super) enum End {
     Open,
 }
 
-/// The reason given for lines that a read contradicts.
-const CHANGED_UNSEEN: &str = "a change by someone else";
+/// The reason given for lines of a file of which a read shows that it changed.
+const CHANGED_UNSEEN: &str = "a change that a later read shows";
 
 impl FileState {
     /// How many lines are known.
@@ -75,6 +75,7 @@ impl FileState {
     pub(super) fn mark_edited(&mut self, at: u32) {
         self.edited = at;
         self.disk_change = None;
+        self.not_compared = None;
         self.changed_by = Some(Who::Agent);
         self.edits += 1;
         self.version += 1;
@@ -93,51 +94,60 @@ impl FileState {
         self.named.max(self.named_by_agent) > self.edited
     }
 
-    /// Whether any known line is in doubt.
-    pub fn is_unsure(&self) -> bool {
-        !self.doubts.is_empty()
+    /// Whether any known line is from before a change that could not be followed.
+    pub fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
     }
 
-    /// Puts all known lines in doubt, because of a change that cannot be followed.
-    pub(super) fn raise_doubt(&mut self, now: Now, by: &str) {
-        self.formatted = None;
-        self.doubt_lines(now, by, |_| true);
+    /// Marks all known lines as from before a change that cannot be followed.
+    pub(super) fn mark_changed(&mut self, now: Now, by: &str) {
+        let lines = self.segments.iter_mut().flat_map(|segment| &mut segment.lines);
+        let mut is_any = false;
+        for line in lines {
+            is_any |= !line.is_changed();
+            line.known = Known::Changed;
+        }
+        if is_any {
+            note_change(&mut self.changes, now, by);
+        }
         self.distrust_numbers(None);
         self.whole = false;
         self.end = End::Unknown;
     }
 
-    /// Puts some lines in doubt.
-    pub(super) fn doubt_lines(&mut self, now: Now, by: &str, is_doubtful: impl Fn(&Line) -> bool) {
-        let lines = self.segments.iter_mut().flat_map(|segment| &mut segment.lines);
-        let mut is_any = false;
-        for line in lines.filter(|line| is_doubtful(line)) {
-            is_any |= line.is_sure();
-            line.grade = Grade::InDoubt;
+    /// Makes the places of lines uncertain that were last certain before something could write the file.
+    pub(super) fn loosen(&mut self, written_at: u64) {
+        if written_at <= self.loosened_at {
+            return;
         }
-        if is_any {
-            note_doubt(&mut self.doubts, now, by);
+        self.loosened_at = written_at;
+        self.whole &= self.whole_at >= written_at;
+        for segment in &mut self.segments {
+            let old = segment.lines.iter_mut().filter(|line| line.certain_at < written_at && line.is_placed());
+            let count = old.map(|line| line.known = Known::Loose).count();
+            if count > 0 {
+                segment.distrust();
+                self.end = End::Unknown;
+            }
         }
     }
 
-    /// Whether all lines are already in doubt, so that another doubt changes nothing.
-    pub(super) fn is_all_in_doubt(&self) -> bool {
-        !self.whole
-            && self
-                .segments
-                .iter()
-                .all(|segment| segment.first.is_none() && segment.lines.iter().all(|line| !line.is_sure()))
+    /// The number of observations at the time when all that is known was last certain.
+    pub(super) fn certain_at(&self) -> u64 {
+        let lines = self.segments.iter().flat_map(|segment| &segment.lines);
+        lines.map(|line| line.certain_at).min().unwrap_or(self.whole_at)
     }
 
-    /// Notes what put lines in doubt, or that no line is in doubt any more.
+    /// Notes what changed lines, or that no line is from before a change any more.
     pub(super) fn settle(&mut self, now: Now, by: &str) {
-        let is_doubtful = self.segments.iter().flat_map(|segment| &segment.lines).any(|line| !line.is_sure());
-        match is_doubtful {
-            false => self.doubts.clear(),
-            true if self.doubts.is_empty() => note_doubt(&mut self.doubts, now, by),
+        let mut lines = self.segments.iter().flat_map(|segment| &segment.lines);
+        let is_whole = lines.clone().all(Line::is_placed);
+        match lines.any(Line::is_changed) {
+            false => self.changes.clear(),
+            true if self.changes.is_empty() => note_change(&mut self.changes, now, by),
             true => {}
         }
-        self.whole &= !is_doubtful;
+        self.whole &= is_whole;
     }
 
     /// Makes the numbers of all segments guesses, except for one segment.
@@ -151,7 +161,7 @@ impl FileState {
 
     /// The segment that begins at the first line, if one does and all of it is certain.
     pub(super) fn start(&self) -> Option<usize> {
-        let is_start = |segment: &Segment| segment.first == Some(1) && segment.lines.iter().all(Line::is_sure);
+        let is_start = |segment: &Segment| segment.first == Some(1) && segment.lines.iter().all(Line::is_placed);
         self.segments.iter().position(is_start)
     }
 
@@ -160,10 +170,11 @@ impl FileState {
         self.read = now.at;
         self.reads += 1;
         self.disk_change = None;
+        self.not_compared = None;
         self.deleted = false;
         let segment = Segment::new(now, 0, block);
         if whole {
-            return self.read_whole(segment);
+            return self.read_whole(now, segment);
         }
         if segment.lines.is_empty() {
             return;
@@ -171,7 +182,7 @@ impl FileState {
         self.absorb(now, segment);
     }
 
-    fn read_whole(&mut self, mut segment: Segment) {
+    fn read_whole(&mut self, now: Now, mut segment: Segment) {
         splice::inherit_all(&mut segment, &self.segments);
         let differs = self.whole && self.segments.first().is_some_and(|before| !before.same_text(&segment));
         if differs {
@@ -179,14 +190,24 @@ impl FileState {
         }
         let is_same = self.whole && !differs;
         self.segments = vec![segment];
-        self.doubts.clear();
-        self.whole = true;
+        self.changes.clear();
+        (self.whole, self.whole_at) = (true, now.count);
         self.end = if is_same { self.end } else { End::Unknown };
+    }
+
+    /// Takes in how many lines the file has. If more are known, or not as many of a whole file, it changed.
+    pub(super) fn take_length(&mut self, now: Now, lines: usize) {
+        self.deleted = false;
+        let ends = |segment: &Segment| segment.first.map(|first| first + segment.lines.len() - 1);
+        let longest = self.segments.iter().filter_map(ends).max().unwrap_or_default();
+        if longest > lines || (self.whole && longest != lines) {
+            self.note_change_elsewhere();
+            self.mark_changed(now, CHANGED_UNSEEN);
+        }
     }
 
     pub(super) fn note_change_elsewhere(&mut self) {
         self.changed_elsewhere = true;
-        self.formatted = None;
         self.changed_by = Some(Who::Other);
         self.version += 1;
     }
@@ -197,7 +218,7 @@ impl FileState {
         let contradicts = splice::contradicts(&self.segments, &segment)
             || (self.whole && splice::goes_beyond(&self.segments, &segment));
         if contradicts {
-            self.raise_doubt(now, CHANGED_UNSEEN);
+            self.mark_changed(now, CHANGED_UNSEEN);
             self.note_change_elsewhere();
         }
         splice::absorb(&mut self.segments, segment);
@@ -282,7 +303,7 @@ impl Line {
             shown: 0,
             span,
             is_computed: false,
-            grade: Grade::Sure,
+            known: Known::Placed,
             certain_at: now.count,
         }
     }

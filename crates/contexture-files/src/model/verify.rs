@@ -2,7 +2,8 @@
 
 use super::compare::{Compared, Found, Piece, Region, There};
 use super::state::End;
-use super::{DiskChange, FileModel, FileState, Grade, Line, Now, Segment};
+use super::{DiskChange, FileModel, FileState, Known, Line, Now, Segment};
+use crate::disk::NotCompared;
 
 /// The result of a comparison with the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,17 +15,11 @@ pub enum Verified {
     Differed,
     /// The file is gone.
     Gone,
-    /// The file can no longer be read, so its lines are in doubt.
-    Unreadable,
+    /// The file was not compared, so its lines are as they were seen.
+    NotCompared,
     /// Nothing is known of the file.
     Unknown,
 }
-
-/// The reason given for lines if a comparison with the disk cannot be applied.
-const LOST_COMPARISON: &str = "a comparison with the disk that no longer fits";
-
-/// The reason given for lines of a file that can no longer be read.
-const UNREADABLE: &str = "the file on disk can no longer be read";
 
 impl FileModel {
     /// Compares what is known of a file with its text on the disk, or with its absence, and applies the result.
@@ -49,11 +44,12 @@ impl FileModel {
         Some(Compared { file, found })
     }
 
-    /// The result of a comparison with something that cannot be read; `None` if that changes nothing.
-    pub fn compare_unreadable(&self, file: usize) -> Option<Compared> {
+    /// The result for a file that was not compared; `None` if that changes nothing.
+    pub fn not_compared(&self, file: usize, why: NotCompared) -> Option<Compared> {
         let state = self.files().get(file)?;
-        let is_news = !state.segments.is_empty() && !state.is_all_in_doubt();
-        is_news.then_some(Compared { file, found: Found::Unreadable })
+        let is_known = state.certain_at() < self.written_at_of(file) && state.not_compared == Some(why);
+        let is_news = !state.segments.is_empty() && !is_known;
+        is_news.then_some(Compared { file, found: Found::NotCompared(why) })
     }
 
     /// Whether nothing was learnt about a file since it was last compared with the disk.
@@ -69,15 +65,17 @@ impl FileModel {
         let now = Now { at, count: self.count };
         let verified = match found {
             Found::Gone => self.files.change(*index).take_gone(now),
-            Found::Unreadable => self.files.change(*index).take_unreadable(now),
+            // Nothing was compared, so that a stamp from before says nothing of what is known now.
+            Found::Unreadable => return self.files.change(*index).take_not_compared(now, NotCompared::NoText),
+            Found::NotCompared(why) => return self.files.change(*index).take_not_compared(now, *why),
             Found::Unchanged if self.files.is_as_compared(*index) => {
-                self.files.regrade(*index, now);
+                self.files.confirm(*index, now);
                 return Verified::Same;
             }
             Found::There(there) if file.known_hash() == there.known => self.take_there(*index, now, there),
             // Another version of the program may know other lines. It is uncertain which of them are there.
             Found::Unchanged | Found::There(_) => {
-                self.files.change(*index).raise_doubt(now, LOST_COMPARISON);
+                self.files.note(*index).written_at = now.count;
                 return Verified::Unknown;
             }
         };
@@ -91,12 +89,12 @@ impl FileModel {
         let is_in_place = |(at, (region, segment)): (usize, (&Region, &Segment))| {
             region.segment == at && region.made_of.is_empty() && segment.first == Some(region.start + 1)
         };
-        let is_all = there.regions.len() == file.segments.len() && !file.deleted && file.doubts.is_empty();
+        let is_all = there.regions.len() == file.segments.len() && !file.deleted && file.changes.is_empty();
         let is_closed = file.end == end_of(there)
             && file.has_returns == there.has_returns
             && file.whole == is_whole(&file.segments, there.lines);
         if is_all && is_closed && there.regions.iter().zip(&file.segments).enumerate().all(is_in_place) {
-            self.files.regrade(index, now);
+            self.files.confirm(index, now);
             return Verified::Same;
         }
         self.files.change(index).take_there(now, there)
@@ -104,11 +102,12 @@ impl FileModel {
 }
 
 impl FileState {
-    fn take_gone(&mut self, now: Now) -> Verified {
+    pub(super) fn take_gone(&mut self, now: Now) -> Verified {
         let was_gone = self.deleted;
+        self.not_compared = None;
         self.segments.clear();
-        self.doubts.clear();
-        (self.deleted, self.whole, self.end) = (true, false, End::Unknown);
+        self.changes.clear();
+        (self.deleted, self.whole, self.end, self.whole_at) = (true, false, End::Unknown, now.count);
         if was_gone {
             return Verified::Same;
         }
@@ -116,14 +115,15 @@ impl FileState {
         Verified::Gone
     }
 
-    fn take_unreadable(&mut self, now: Now) -> Verified {
-        self.raise_doubt(now, UNREADABLE);
-        Verified::Unreadable
+    fn take_not_compared(&mut self, now: Now, why: NotCompared) -> Verified {
+        (self.written_at, self.not_compared) = (now.count, Some(why));
+        Verified::NotCompared
     }
 
     fn take_there(&mut self, now: Now, there: &There) -> Verified {
-        self.doubts.clear();
-        (self.end, self.has_returns) = (end_of(there), there.has_returns);
+        self.changes.clear();
+        self.not_compared = None;
+        (self.end, self.has_returns, self.whole_at) = (end_of(there), there.has_returns, now.count);
         if self.deleted {
             // It exists again, and nothing of it was read.
             self.deleted = false;
@@ -178,7 +178,7 @@ impl Region {
 
     /// Its known lines in runs, each with the number of lines on the disk before it.
     fn runs(&self, old: &Segment, now: Now) -> Vec<(usize, Vec<Line>)> {
-        let verified = |line: &Line| Line { grade: Grade::Verified, certain_at: now.count, ..line.clone() };
+        let verified = |line: &Line| Line { known: Known::Verified, certain_at: now.count, ..line.clone() };
         if self.made_of.is_empty() {
             return vec![(self.start, old.lines.iter().map(verified).collect())];
         }

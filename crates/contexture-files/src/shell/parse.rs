@@ -85,11 +85,7 @@ impl<'a> Parser<'a> {
 
     fn into_script(mut self) -> Script {
         let documents = std::mem::take(&mut self.texts);
-        let loose = loose_options(self.text);
         let fill = |simple: &mut Simple| {
-            if simple.words.iter().any(|word| word.plain().is_none()) {
-                simple.loose.clone_from(&loose);
-            }
             for redirect in &mut simple.redirects {
                 if let Redirect::Document { text, is_plain } = redirect
                     && let Some(id) = text.strip_prefix('\0').and_then(|id| id.parse::<usize>().ok())
@@ -603,12 +599,6 @@ impl<'a> Parser<'a> {
         (self.documents, self.is_straight, self.inside) = outer;
         self.rest().starts_with(')').then(|| self.at += 1)
     }
-}
-
-/// The words of a line that begin with a dash, wherever they are.
-fn loose_options(line: &str) -> Vec<String> {
-    let is_end = |c: char| c.is_whitespace() || "'\"`=(){},;|&<>".contains(c);
-    line.split(is_end).filter(|word| word.starts_with('-')).map(str::to_owned).collect()
 }
 
 /// Whether a descriptor is the one that commands read from.

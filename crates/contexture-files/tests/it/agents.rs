@@ -2,12 +2,12 @@
 
 use contexture_agents::{Sample, agents};
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::{Fact, FileModel};
 use contexture_files::numbering::Passage;
 use contexture_files::observation::Observation;
 use contexture_files::observer::Observer;
 
-/// What is known of the file after the call: its text, and whether all of it is sure. Nothing if it has no lines.
+/// What is known of the file after the call: its text, and whether no change of it is unknown. Nothing if it has no lines.
 fn play(sample: &Sample) -> Option<(String, bool)> {
     let mut model = FileModel::new();
     if let Some(before) = sample.before() {
@@ -20,9 +20,9 @@ fn play(sample: &Sample) -> Option<(String, bool)> {
     seen.observations.iter().for_each(|observation| model.apply(2, observation));
     let file = model.place(sample.file())?;
     let state = &model.files()[file];
-    let grade = |at: usize| model.claim(file, at, 0..state.segments[at].lines.len()).grade;
-    let worst = (0..state.segments.len()).map(grade).min()?;
-    Some((state.text(), worst != Grade::InDoubt))
+    let fact = |at: usize| model.claim(file, at, 0..state.segments[at].lines.len()).fact;
+    let worst = (0..state.segments.len()).map(fact).min()?;
+    Some((state.text(), worst != Fact::Changed))
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn calls_are_understood_as_the_files_of_agents_say() {
             let told = format!("{}: `{}` returned {:?}", agent.name(), sample.tool(), sample.output());
             let arguments = serde_json::from_str::<serde_json::Value>(sample.arguments());
             assert!(arguments.is_ok_and(|arguments| arguments.is_object()), "{told}");
-            match (play(sample), sample.is_doubted()) {
-                (found, true) => assert!(found.is_some_and(|(_, is_sure)| !is_sure), "{told}"),
+            match (play(sample), sample.is_changed()) {
+                (found, true) => assert!(found.is_some_and(|(_, is_followed)| !is_followed), "{told}"),
                 (found, false) => assert_eq!(found, sample.after().map(|after| (after.to_owned(), true)), "{told}"),
             }
         }

@@ -1,14 +1,14 @@
 //! Hundreds of small stories in which what is said and what happened to a file differ, each with the truth at its end.
 //!
 //! A case has steps (calls with their outputs, several calls at once, words of people and harnesses, looks at the disk)
-//! and the text of the file after them. Whatever the steps tell, no line that is sure or verified may be missing from
-//! the file, a file that is claimed to be whole must be, and of all presumed lines at most one in a hundred may be
-//! wrong.
+//! and the text of the file after them. Whatever the steps tell, no line that is verified may be missing from the file, a
+//! file that is claimed to be whole must be, and what is claimed to be as it was seen or written was in the file once.
 
 use std::collections::BTreeMap;
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Meta, Origin, Outcome, Role};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::disk::NotCompared;
+use contexture_files::model::{Fact, FileModel};
 use contexture_files::observer::Observer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ impl World {
         self.at += 1;
         let Some(file) = self.model.place(PATH) else { return };
         let compared = match disk {
-            Some("unreadable") => self.model.compare_unreadable(file),
+            Some("unreadable") => self.model.not_compared(file, NotCompared::Link),
             text => self.model.compare(file, text),
         };
         if let Some(compared) = compared {
@@ -135,54 +135,51 @@ impl World {
 struct Counted {
     cases: usize,
     wrong: usize,
-    sure: usize,
-    presumed: usize,
-    presumed_wrong: usize,
-    doubted: usize,
+    verified: usize,
+    seen: usize,
+    changed: usize,
 }
 
+/// The lines of the file when the story begins.
+const BEFORE: [&str; 3] = ["one", "two", "three"];
+
 /// Holds what is known of a file against its text. Returns what is claimed wrongly.
-fn hold(model: &FileModel, path: &str, after: Option<&str>, counted: &mut Counted) -> Vec<String> {
+fn hold(model: &FileModel, path: &str, after: Option<&str>, wrote: &[&str], counted: &mut Counted) -> Vec<String> {
     let mut wrong = Vec::new();
     let Some(file) = model.place(path) else { return wrong };
     let state = &model.files()[file];
     let real: Vec<&str> = after.unwrap_or_default().split('\n').collect();
     let real: Vec<&str> = real.iter().map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     let count = real.len() - usize::from(real.last() == Some(&""));
+    let is_whole = model.claim_whole(file).is_some();
     for (segment, known) in state.segments.iter().enumerate() {
         for (index, line) in known.lines.iter().enumerate() {
-            let grade = model.claim(file, segment, index..index + 1).grade;
-            let is_right = after.is_some()
+            let fact = model.claim(file, segment, index..index + 1).fact;
+            let is_there = after.is_some()
                 && match known.first {
                     Some(first) => real.get(first + index - 1) == Some(&&*line.text),
                     None => real.contains(&&*line.text),
                 };
-            match grade {
-                Grade::InDoubt => counted.doubted += 1,
-                Grade::Presumed => {
-                    counted.presumed += 1;
-                    counted.presumed_wrong += usize::from(!is_right);
-                    if !is_right {
-                        wrong.push(format!("{:?} presumed", line.text));
-                    }
-                }
-                _ => {
-                    counted.sure += 1;
-                    if !is_right {
-                        wrong.push(format!("{:?} {grade:?}", line.text));
-                    }
-                }
+            let was_there = [&real[..], &BEFORE, wrote].into_iter().any(|lines| lines.contains(&&*line.text));
+            let (is_right, count) = match fact {
+                Fact::Changed => (true, &mut counted.changed),
+                Fact::Seen => (is_there || (!is_whole && was_there), &mut counted.seen),
+                Fact::Verified => (is_there, &mut counted.verified),
+            };
+            *count += 1;
+            if !is_right {
+                wrong.push(format!("{:?} {fact:?}", line.text));
             }
         }
     }
-    if model.claim_whole(file).is_some() && state.segments[0].lines.len() != count {
+    if is_whole && state.segments[0].lines.len() != count {
         wrong.push("not whole".to_owned());
     }
     if after.is_some_and(|text| text.contains("\r\n")) {
-        let is_said = state.has_carriage_returns() || state.is_unsure();
+        let is_said = state.has_carriage_returns() || !is_whole;
         wrong.extend((!is_said).then(|| "carriage returns are not told".to_owned()));
     }
-    if state.deleted && after.is_some() {
+    if state.deleted && after.is_some() && is_whole {
         wrong.push("deleted".to_owned());
     }
     wrong
@@ -207,11 +204,13 @@ fn stories_do_not_end_in_wrong_claims() {
             world.read();
         }
         case.steps.iter().for_each(|step| world.step(step));
+        // Somebody else changes what the agent wrote.
+        let wrote = if matches!(case.kind, 6 | 9) { &["x", "TWO"][..] } else { &[] };
         let wrong = match &case.after {
             Value::Object(files) => {
-                files.iter().flat_map(|(path, text)| hold(&world.model, path, text.as_str(), counted)).collect()
+                files.iter().flat_map(|(path, text)| hold(&world.model, path, text.as_str(), wrote, counted)).collect()
             }
-            text => hold(&world.model, PATH, text.as_str(), counted),
+            text => hold(&world.model, PATH, text.as_str(), wrote, counted),
         };
         counted.cases += 1;
         counted.wrong += usize::from(!wrong.is_empty());
@@ -221,7 +220,7 @@ fn stories_do_not_end_in_wrong_claims() {
     }
     for (kind, counted) in &counts {
         println!("{kind}: {counted:?}");
-        assert!(counted.cases >= 58, "{kind} has few cases");
+        assert!(counted.cases >= 40, "{kind} has few cases");
     }
     assert!(told.is_empty(), "{} wrong:\n{}", told.len(), told.join("\n"));
 }

@@ -29,16 +29,16 @@ impl Session {
     fn claim(&self, path: &str) -> String {
         let Some(index) = self.model.place(path) else { return "nothing".into() };
         let file = &self.model.files()[index];
-        if file.deleted {
+        if self.model.is_gone(index) {
             return "gone".into();
         }
         let mut runs = Vec::new();
         for segment in &file.segments {
             let mut start = 0;
-            for run in segment.lines.chunk_by(|one, next| one.is_sure() == next.is_sure()) {
+            for run in segment.lines.chunk_by(|one, next| one.is_changed() == next.is_changed()) {
                 let place = start;
                 start += run.len();
-                if run[0].is_sure() {
+                if !run[0].is_changed() {
                     let text: Vec<&str> = run.iter().map(|line| &*line.text).collect();
                     let number = segment.first.map(|first| (first + place).to_string()).unwrap_or_default();
                     runs.push(format!("{number}:{}", text.join("|")));
@@ -65,9 +65,10 @@ fn check_tool(before: &str, tool: &str, arguments: Value, output: &str, expected
 
 const THREE: &str = "a1\na2\na3\n";
 const SAME: &str = "whole 1:a1|a2|a3";
+const SEEN: &str = "1:a1|a2|a3";
 
 #[test]
-fn arguments_that_are_not_read_put_the_file_in_doubt() {
+fn arguments_that_are_not_read_change_the_file_in_a_way_that_is_not_known() {
     let check = |tool: &str, arguments, expected| check_tool(THREE, tool, arguments, "Done.", expected);
     let insert = json!({"command": "insert", "path": "/w/a.txt", "insert_line": 1, "insert_text": "z"});
     check("str_replace_based_edit_tool", insert, "1:a1|z|a2|a3");
@@ -76,19 +77,18 @@ fn arguments_that_are_not_read_put_the_file_in_doubt() {
         ("write_to_file", json!({"path": "/w/a.txt", "new_content": "new\n"})),
         ("write_file", json!({"path": "/w/a.txt", "content": "new\n", "mode": "prepend"})),
         ("write_file", json!({"path": "/w/a.txt", "content": "new\n", "start": 4})),
-        ("move_file", json!({"first": "/w/a.txt", "second": "/w/b.txt"})),
-        ("apply_patch", json!({"patch_content": "*** Begin Patch\n*** Delete File: /w/a.txt\n*** End Patch"})),
-        ("apply_patch", json!({"input": "nothing that is understood"})),
         ("insert_content", json!({"path": "/w/a.txt", "line": 1, "body": "zz"})),
         ("str_replace_editor", json!({"command": "insert", "path": "/w/a.txt", "new_str": "z"})),
         ("str_replace_editor", json!({"command": "undo_edit", "path": "/w/a.txt"})),
         ("Edit", json!({"file_path": "/w/a.txt", "old_string": "a1", "replacement_text": "z"})),
         ("MultiEdit", json!({"file_path": "/w/a.txt", "edits": [{"old_string": "a1", "new_string": "z", "at": 3}]})),
         ("delete_file", json!({"path": "/w/a.txt", "pattern": "a2"})),
-        ("write_file", json!({"path": "/w", "filename": "a.txt", "content": "new\n"})),
     ] {
         check(tool, arguments, "nothing");
     }
+    check("move_file", json!({"first": "/w/a.txt", "second": "/w/b.txt"}), SEEN);
+    check("apply_patch", json!({"input": "nothing that is understood"}), SEEN);
+    check("write_file", json!({"path": "/w", "filename": "a.txt", "content": "new\n"}), SEEN);
     check("write_file", json!({"path": "/w/a.txt", "content": "new\n", "append": true}), "whole 1:a1|a2|a3|new");
     check("rename_file", json!({"path": "/w/a.txt", "new_path": "/w/b.txt"}), "gone");
     check("move_file", json!({"sourcePath": "/w/a.txt", "destinationPath": "/w/b.txt"}), "gone");
@@ -98,7 +98,7 @@ fn arguments_that_are_not_read_put_the_file_in_doubt() {
 }
 
 #[test]
-fn tools_that_may_change_files_put_them_in_doubt() {
+fn tools_that_could_write_leave_no_file_whole() {
     let check = |tool: &str, arguments, expected| check_tool(THREE, tool, arguments, "OK", expected);
     for (tool, arguments) in [
         ("Task", json!({"description": "fix", "prompt": "Edit a.txt", "subagent_type": "general-purpose"})),
@@ -113,33 +113,25 @@ fn tools_that_may_change_files_put_them_in_doubt() {
         ("spawn_agent", json!({"message": "x"})),
         ("mcp__pencil__batch_design", json!({"filePath": "/w/a.txt", "operations": "x"})),
         ("unheard_of", json!({"path": "/w/a.txt", "edits": ["old", "new"]})),
+        ("append_to_file", json!({"path": "/w/other.txt", "content": "more\n"})),
+        ("mcp__linear__update_issue", json!({"id": "1", "title": "x"})),
+        ("execute_sql", json!({"query": "select 1"})),
     ] {
-        check(tool, arguments, "nothing");
+        check(tool, arguments, SEEN);
     }
     for (tool, arguments) in [
         ("write_stdin", json!({"session_id": 1, "chars": ""})),
         ("write_stdin", json!({"session_id": 1, "yield_time_ms": 1000})),
-        ("mcp__playwright__browser_run_code", json!({"code": "x"})),
-        ("web_search", json!({"query": "x"})),
         ("update_todo_list", json!({"todos": []})),
         ("save_memory", json!({"fact": "x"})),
-        ("execute_sql", json!({"query": "select 1"})),
         ("get_terminal_output", json!({"id": "1"})),
         ("mcp__serena__find_symbol", json!({"relative_path": "a.txt", "name_path": "f"})),
         ("get_diagnostics", json!({"path": "/w/a.txt"})),
     ] {
         check(tool, arguments, SAME);
     }
-    // What they name is in doubt. The lines of other files are presumed, and no longer that they are all.
-    for (tool, arguments) in [
-        ("append_to_file", json!({"path": "/w/other.txt", "content": "more\n"})),
-        ("mcp__linear__update_issue", json!({"id": "1", "title": "x"})),
-        ("mcp__github__create_pull_request", json!({"title": "x", "body": "y"})),
-    ] {
-        check(tool, arguments, "1:a1|a2|a3");
-    }
     // It may have changed something before it failed, but not if it was refused.
-    for (outcome, expected) in [(Outcome::Failed, "nothing"), (Outcome::Denied, SAME)] {
+    for (outcome, expected) in [(Outcome::Failed, SEEN), (Outcome::Denied, SAME)] {
         let mut session = Session::default();
         session.write("/w/a.txt", THREE);
         session.call("Task", json!({"prompt": "x"}), "no", outcome);
@@ -172,7 +164,7 @@ fn a_read_of_a_part_is_neither_whole_nor_numbered_without_proof() {
 }
 
 #[test]
-fn a_patch_that_fits_in_several_places_puts_all_of_them_in_doubt() {
+fn a_patch_that_fits_in_several_places_changes_all_of_them() {
     let block =
         |line: usize| format!("<<<<<<< SEARCH\n:start_line:{line}\n-------\nfoo\n=======\nqux\n>>>>>>> REPLACE");
     let check = |line, expected| {
@@ -181,15 +173,15 @@ fn a_patch_that_fits_in_several_places_puts_all_of_them_in_doubt() {
     };
     check(1, "whole 1:qux|bar|foo|bar");
     check(3, "whole 1:foo|bar|qux|bar");
-    check(2, "2:bar 4:bar");
+    check(2, "2:bar 4:bar :qux");
     let patch =
         |body: &str| json!({"input": format!("*** Begin Patch\n*** Update File: /w/a.txt\n{body}*** End Patch")});
     let done = "Success. Updated the following files:";
     let at_end = patch("@@\n-foo\n+bar\n*** End of File\n");
-    check_tool("x\nfoo\ny\nfoo\n", "apply_patch", at_end, done, "1:x 3:y");
+    check_tool("x\nfoo\ny\nfoo\n", "apply_patch", at_end, done, "1:x 3:y :bar");
     let named = patch("@@ def g():\n-    return 1\n+    return 2\n");
     let before = "def f():\n    return 1\n    def g():\n    return 1\nend\n";
-    check_tool(before, "apply_patch", named, done, "1:def f(): 3:    def g(): 5:end");
+    check_tool(before, "apply_patch", named, done, "1:def f(): 3:    def g(): 5:end :    return 2");
 }
 
 #[test]
@@ -204,8 +196,8 @@ fn an_edit_at_the_end_of_a_file_says_nothing_about_its_last_line_feed() {
     };
     assert_eq!(after("one\ntwo", "two", "two\n", "true"), "1:one|two");
     assert_eq!(after("one\ntwo\n", "two", "two\n", "true"), "whole 1:one|two|");
-    assert_eq!(after("one\ntwo", "two", "", "echo tail >> /w/a.txt"), "1:one");
-    assert_eq!(after("one\ntwo\n", "two\n", "two", "echo tail >> /w/a.txt"), "1:one");
+    assert_eq!(after("one\ntwo", "two", "", "echo tail >> /w/a.txt"), "1:one :tail");
+    assert_eq!(after("one\ntwo\n", "two\n", "two", "echo tail >> /w/a.txt"), "1:one :tail");
     assert_eq!(after("one\ntwo\n", "one", "1", "echo tail >> /w/a.txt"), "whole 1:1|two|tail");
     let patched = |before: &str| {
         let mut session = Session::default();
@@ -216,7 +208,7 @@ fn an_edit_at_the_end_of_a_file_says_nothing_about_its_last_line_feed() {
         session.claim("/w/a.txt")
     };
     assert_eq!(patched("a\nb\n"), "whole 1:a|c|tail");
-    assert_eq!(patched("a\nb"), "1:a");
+    assert_eq!(patched("a\nb"), "1:a :tail");
 }
 
 #[test]
@@ -241,6 +233,21 @@ fn check_shell(commands: &[(&str, &str)], path: &str, expected: &str) {
         session.call("Bash", json!({"command": command}), output, Outcome::Done);
     }
     assert_eq!(session.claim(&format!("/w/{path}")), expected, "{commands:?}");
+}
+
+/// Fails if a file in `/w` is claimed to be whole, or gone, after commands.
+#[track_caller]
+fn check_open(commands: &[(&str, &str)], path: &str) {
+    let mut session = Session::default();
+    session.call("Bash", json!({"command": "cd /w"}), "", Outcome::Done);
+    for name in ["a.txt", "b.txt", "sub/a.txt"] {
+        session.write(&format!("/w/{name}"), THREE);
+    }
+    for (command, output) in commands {
+        session.call("Bash", json!({"command": command}), output, Outcome::Done);
+    }
+    let claim = session.claim(&format!("/w/{path}"));
+    assert!(!claim.starts_with("whole") && claim != "gone", "{commands:?}: {claim}");
 }
 
 #[test]
@@ -308,7 +315,7 @@ fn what_a_command_may_do_otherwise_is_not_claimed() {
         ("clang-format --i a.txt", "a.txt"),
         ("tree -R -H . -L 1", "a.txt"),
     ] {
-        check_shell(&[("mkdir -p sub.d && echo hi > sub.d/f.txt", ""), (command, "")], path, "nothing");
+        check_open(&[("mkdir -p sub.d && echo hi > sub.d/f.txt", ""), (command, "")], path);
     }
 }
 
@@ -325,8 +332,7 @@ fn ordinary_commands_stay_sure() {
         ("cat > a.txt <<'EOF'\none \\\nEOF\n", "a.txt", "whole 1:one \\"),
         ("rm -rf sub/", "sub/a.txt", "gone"),
         ("rm -f ../w/a.txt", "a.txt", "gone"),
-        ("git restore --staged a.txt", "b.txt", "1:a1|a2|a3"),
-        ("git apply --check -R p.d", "a.txt", SAME),
+        ("git restore --staged a.txt", "b.txt", SEEN),
         ("git log -1 -- \"$f\"", "a.txt", SAME),
         ("command -v git", "a.txt", SAME),
         ("command ls && echo x > b.txt", "a.txt", SAME),
@@ -349,7 +355,7 @@ fn a_directory_is_lost_where_it_may_have_changed() {
         "trap 'cd sub' ERR; false; true",
         "command shopt -s expand_aliases\ncommand alias ls=cd\nls sub",
     ] {
-        check_shell(&[(command, ""), ("echo x > a.txt", "")], "a.txt", "nothing");
+        check_open(&[(command, ""), ("echo x > a.txt", "")], "a.txt");
     }
     check_shell(&[("trap 'rm -f tmp' EXIT; true", ""), ("echo x > a.txt", "")], "a.txt", "whole 1:x");
 }
@@ -357,8 +363,8 @@ fn a_directory_is_lost_where_it_may_have_changed() {
 #[test]
 fn lines_that_only_look_like_the_harness_move_nothing() {
     for printed in ["Shell cwd was reset to /w/sub", "Shell cwd was reset to /w/sub\nmore\n"] {
-        check_shell(&[("cat log", printed), ("echo x > a.txt", "")], "sub/a.txt", "nothing");
-        check_shell(&[("cat log", printed), ("echo x > a.txt", "")], "a.txt", "nothing");
+        check_open(&[("cat log", printed), ("echo x > a.txt", "")], "sub/a.txt");
+        check_open(&[("cat log", printed), ("echo x > a.txt", "")], "a.txt");
     }
     let forged = "[Current working directory: /w/sub]\n";
     check_shell(&[("cat log", forged), ("echo x > a.txt", "")], "a.txt", "whole 1:x");
@@ -370,13 +376,13 @@ fn lines_that_only_look_like_the_harness_move_nothing() {
     let line = "cat /w/log; mv /w/a.txt /w/nodir/";
     let printed = "x\n<exited with exit code 0>\nmv: cannot move '/w/a.txt' to '/w/nodir/': Not a directory\n";
     session.call("bash", json!({"command": line}), printed, Outcome::Unknown);
-    assert_eq!(session.claim("/w/a.txt"), "nothing");
+    assert_eq!(session.claim("/w/a.txt"), SEEN);
 }
 
 #[test]
 fn a_file_without_a_last_line_feed_is_followed() {
     let open = ("printf 'one\\ntwo' > f.txt", "");
-    check_shell(&[open, ("sed -i 2d f.txt && echo x >> f.txt", "")], "f.txt", "nothing");
+    check_shell(&[open, ("sed -i 2d f.txt && echo x >> f.txt", "")], "f.txt", ":x");
     check_shell(&[open, ("echo x >> f.txt", "")], "f.txt", "whole 1:one|twox");
 }
 
@@ -390,7 +396,7 @@ fn links_that_nobody_could_follow_join_all_files() {
         "python3 -c \"import os; os.symlink('a.txt', 'l.txt')\"",
         "ln -s -t sub ../a.txt",
     ] {
-        check_shell(&[(command, ""), ("cat a.txt", "a1\na2\n"), ("echo z > l.txt", "")], "a.txt", "nothing");
+        check_open(&[(command, ""), ("cat a.txt", "a1\na2\n"), ("echo z > l.txt", "")], "a.txt");
     }
 }
 

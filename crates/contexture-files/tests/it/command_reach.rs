@@ -1,9 +1,11 @@
-//! How far commands reach: which files they put in doubt, which they leave alone, and whose lines they print.
+//! How far commands reach: which files they could write, which they leave alone, and whose lines they print.
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::FileModel;
 use contexture_files::observer::Observer;
 use serde_json::json;
+
+use crate::told::{Told, told};
 
 const FILES: [&str; 5] = ["/p/a.go", "/p/b.go", "/p/src/c.ts", "/p/-dash.txt", "/p/version"];
 
@@ -30,67 +32,56 @@ impl Known {
         let seen = self.observer.observe(&call, &FunctionCallOutput::new("c", output, Outcome::Done));
         seen.observations.iter().for_each(|observation| self.model.apply(self.at, observation));
     }
-
-    fn grade(&self, path: &str) -> Grade {
-        let index = self.model.files().iter().position(|file| file.path == path).unwrap();
-        let lines = self.model.files()[index].segments[0].lines.len();
-        self.model.claim(index, 0, 0..lines).grade
-    }
 }
 
-/// The files that a command puts in doubt, by the beginnings of their names.
-fn doubted(command: &str) -> Vec<&'static str> {
+/// The files that are not known as a whole after a command, by the beginnings of their names.
+fn written(command: &str) -> Vec<&'static str> {
     let mut known = Known::all();
     known.call("Bash", json!({"command": command}), "");
-    FILES.into_iter().filter(|path| known.grade(path) == Grade::InDoubt).map(|path| &path[3..]).collect()
+    FILES.into_iter().filter(|path| told(&known.model, path) != Told::Whole).map(|path| &path[3..]).collect()
 }
 
 #[test]
-fn formatters_change_what_they_are_told_to() {
-    let all: Vec<&str> = FILES.iter().map(|path| &path[3..]).collect();
-    assert_eq!(doubted("gofmt -w a.go && gofmt -l ."), ["a.go"]);
-    assert_eq!(doubted("gofmt -w ."), ["a.go", "b.go"]);
-    assert_eq!(doubted("goimports -l . && gofumpt -d b.go"), Vec::<&str>::new());
-    assert_eq!(doubted("npx prettier --write src/c.ts"), ["src/c.ts"]);
-    assert_eq!(doubted("npx prettier --check ."), Vec::<&str>::new());
-    assert_eq!(doubted("npx prettier --write 'src/**/*.ts'"), all);
-    assert_eq!(doubted("npx eslint --fix src"), ["src/c.ts"]);
-    assert_eq!(doubted("npx eslint src"), Vec::<&str>::new());
-    assert_eq!(doubted("clang-format -i a.go"), ["a.go"]);
-    assert_eq!(doubted("clang-format -i --files=list.txt"), all);
-    assert_eq!(doubted("go fmt ./..."), ["a.go", "b.go"]);
-    assert_eq!(doubted("black --check . && ruff format --diff ."), Vec::<&str>::new());
-}
-
-#[test]
-fn what_a_formatter_is_not_told_to_change_is_only_presumed_to_stay() {
-    let mut known = Known::all();
-    known.call("Bash", json!({"command": "gofmt -w a.go && gofmt -l ."}), "");
-    assert_eq!(known.grade("/p/b.go"), Grade::Presumed);
-    known.call("Read", json!({"file_path": "/p/a.go"}), "     1→one\n     2→two\n     3→three\n");
-    assert_eq!(known.grade("/p/a.go"), Grade::Sure);
+fn what_names_a_file_and_certainly_wrote_it_changes_it() {
+    let after = |command: &str| {
+        let mut known = Known::all();
+        known.call("Bash", json!({"command": command}), "");
+        (told(&known.model, "/p/a.go"), told(&known.model, "/p/b.go"))
+    };
+    for command in
+        ["sed -i 's/o.e/1/' a.go", "git checkout -- a.go", "make > a.go", "cp x.txt a.go", "truncate -s 3 a.go"]
+    {
+        let (named, other) = after(command);
+        assert_eq!(named, Told::Changed, "{command}");
+        assert!(other > Told::Changed, "{command}");
+    }
+    assert_eq!(after("sed -i 's/o.e/1/' a.go").1, Told::Whole, "it writes nothing else");
+    assert_eq!(after("perl -pi -e 's/one/1/' a.go"), (Told::Changed, Told::Seen), "its code may do more");
+    for command in ["gofmt -w a.go", "python3 fix.py a.go", "false && sed -i 's/o.e/1/' a.go || true", "mytool a.go"] {
+        assert_eq!(after(command).0, Told::Seen, "{command}");
+    }
+    assert_eq!(after("sed -i 's/one/1/' a.go"), (Told::Whole, Told::Whole), "it can be followed");
 }
 
 #[test]
 fn operands_behind_two_dashes_are_no_options() {
     for command in ["truncate -s 0 -- -dash.txt", "uniq -- a.go -dash.txt", "xxd -- a.go -dash.txt"] {
-        assert!(doubted(command).contains(&"-dash.txt"), "{command}");
+        assert!(written(command).contains(&"-dash.txt"), "{command}");
     }
 }
 
 #[test]
 fn a_pattern_may_lead_up_again() {
-    assert_eq!(doubted("rm -f src/*.ts"), ["src/c.ts"]);
-    assert!(doubted("rm -f src/*/../../b.go").contains(&"b.go"));
+    assert_eq!(written("rm -f src/*.ts"), ["src/c.ts"]);
+    assert!(written("rm -f src/*/../../b.go").contains(&"b.go"));
 }
 
 #[test]
 fn a_file_may_be_called_version() {
     for command in ["bash version", "patch version", "gzip version"] {
-        assert!(doubted(command).contains(&"version"), "{command}");
+        assert!(written(command).contains(&"version"), "{command}");
     }
-    assert_eq!(doubted("go version"), Vec::<&str>::new());
-    assert!(doubted("git config -f version core.x y").contains(&"version"));
+    assert!(written("git config -f version core.x y").contains(&"version"));
 }
 
 /// What is known of a file after a command printed something: the number of the first line, and the lines.
@@ -99,8 +90,8 @@ fn shown(command: &str, output: &str, path: &str) -> Option<Vec<(Option<usize>, 
     known.call("Bash", json!({"command": "cd /p"}), "");
     known.call("Bash", json!({"command": command}), output);
     let file = known.model.get(path)?;
-    let sure = file.segments.iter().filter(|segment| segment.lines.iter().all(|line| line.is_sure()));
-    let told: Vec<_> = sure.map(|segment| (segment.first, segment.text())).collect();
+    let seen = file.segments.iter().filter(|segment| segment.lines.iter().all(|line| !line.is_changed()));
+    let told: Vec<_> = seen.map(|segment| (segment.first, segment.text())).collect();
     (!told.is_empty()).then_some(told)
 }
 
@@ -137,8 +128,8 @@ fn prints_of_one_file_are_told_apart_by_its_length() {
     assert_eq!(told("sed -n '1,2p' x.rs; sed -n '7,9p' x.rs", 4), Some(2));
     // It may have five lines, or five of which the last has no end and is joined to the next.
     assert_eq!(told("sed -n '1,9p' x.rs; sed -n '1,2p' x.rs", 7), None);
-    // Between the two it may have become longer.
-    assert_eq!(told("sed -n '1,2p' x.rs; echo x >> x.rs; sed -n '7,9p' x.rs", 4), None);
+    // Between the two it may have become longer: only what was added is known.
+    assert_eq!(told("sed -n '1,2p' x.rs; echo x >> x.rs; sed -n '7,9p' x.rs", 4), Some(1));
     // These are two files.
     assert_eq!(told("sed -n '1,5p' x.rs && sed -n '5,9p' y.rs", 8), None);
 }

@@ -2,9 +2,9 @@
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
 use contexture_files::dialect::{Dialects, Does, ToolEntry};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::{Fact, FileModel};
 use contexture_files::numbering::Passage;
-use contexture_files::observation::{LineChange, Observation};
+use contexture_files::observation::{LineChange, Observation, Who};
 use contexture_files::patch::Hunk;
 use serde_json::{Value, json};
 
@@ -108,8 +108,8 @@ fn edits_of_every_agent_are_understood() {
     check("unheard_of", json!({"path": "a.rs", "old_str": "old", "new_str": "new"}), "ok", expected.clone());
     let arguments = json!({"path": "a.rs", "edits": [{"oldText": "old", "newText": "new"}]});
     check("unheard_of", arguments.clone(), "ok", expected.clone());
-    let doubt = vec![swept(Some("a.rs"), &[], "unheard_of"), presumed("unheard_of")];
-    check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", doubt);
+    let unknown = vec![could_write(None, "unheard_of")];
+    check("unheard_of", json!({"path": "a.rs", "edits": ["old", "new"]}), "ok", unknown);
     check("apply_diff", json!({"path": "a.rs", "diff": diff}), "ok", vec![patch("a.rs", &["old"], &["new"])]);
     for name in ["mcp__filesystem__edit_file", "files.edit_file", "files/edit_file", "files:edit_file"] {
         check(name, arguments.clone(), "ok", expected.clone());
@@ -170,24 +170,25 @@ fn texts_of_failures_are_the_last_resort() {
         "Failed to edit, 0 occurrences found for old_string.",
         "[Operation Cancelled] Reason: User cancelled",
         "This call was denied and did not run: no",
-        "Error: ENOENT: no such file or directory",
         "Permission denied",
         "User rejected the edit",
     ] {
         assert_eq!(unstated("Edit", arguments(), text), [], "{text}");
     }
-    let doubts = |observations: Vec<Observation>| {
+    let could_write = |observations: Vec<Observation>| {
         observations
             .iter()
-            .any(|observation| matches!(observation, Observation::Swept { under: Some(path), .. } if path == "a.rs"))
+            .any(|told| matches!(told, Observation::CouldWrite { path: Some(path), .. } if path == "a.rs"))
     };
     for text in [
         "This call was interrupted. It may or may not have had an effect, and it was not run again.",
         "The output of this call was withheld.",
         "something that says nothing",
     ] {
-        assert!(doubts(unstated("Edit", arguments(), text)), "{text}");
+        assert!(could_write(unstated("Edit", arguments(), text)), "{text}");
     }
+    let absent = unstated("Edit", arguments(), "Error: ENOENT: no such file or directory");
+    assert_eq!(absent, [Observation::Absent { path: "a.rs".into() }]);
     assert_eq!(unstated("Edit", arguments(), "The file a.rs has been updated."), [edit("a.rs", "old", "new")]);
 }
 
@@ -211,7 +212,7 @@ fn shell_commands_are_looked_into() {
     check("cat a.rs", "", vec![read("a.rs", Some(1), &[], true)]);
     let codex = "Chunk ID: 1\nWall time: 0 seconds\nProcess exited with code 0\nOriginal token count: 1\nOutput:\nx\n";
     check("cat a.rs", codex, vec![read("a.rs", Some(1), &["x"], true)]);
-    check("cargo build 2>&1 | tail -5", "warning: unused\n", vec![presumed("cargo build")]);
+    check("cargo build 2>&1 | tail -5", "warning: unused\n", vec![could_write(None, "cargo build")]);
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn many_lines_that_nobody_can_tell_apart_are_kept_as_printed() {
     model.apply(1, &printed);
     let entry = &model.files()[0];
     assert_eq!((entry.path.as_str(), entry.known_lines()), ("a.rs, b.rs, as printed", 6));
-    assert_eq!(model.claim(0, 0, 0..6).grade, Grade::InDoubt);
+    assert_eq!(model.claim(0, 0, 0..6).fact, Fact::Seen);
     assert!(model.get("a.rs").is_none() && model.claim_whole(0).is_none(), "nothing is learnt of the files");
 }
 
@@ -277,69 +278,45 @@ fn a_diff_only_shows_again_what_is_known() {
     }
 }
 
-fn write_of(path: &str, text: &str) -> Observation {
-    Observation::Write { path: path.into(), text: text.into() }
-}
-
-fn presumed(by: &str) -> Observation {
-    Observation::Presumed { by: format!("`{by}`") }
-}
-
 fn changed(path: &str, by: &str) -> Observation {
-    Observation::Changed { path: path.into(), by: format!("`{by}`") }
+    Observation::Changed { path: path.into(), by: format!("`{by}`"), who: Who::Agent }
 }
 
-fn swept(under: Option<&str>, extensions: &[&str], by: &str) -> Observation {
-    let extensions = extensions.iter().map(|extension| (*extension).to_owned()).collect();
-    Observation::Swept { under: under.map(str::to_owned), extensions, by: format!("`{by}`") }
+fn could_write(path: Option<&str>, by: &str) -> Observation {
+    Observation::CouldWrite { path: path.map(str::to_owned), by: format!("`{by}`") }
 }
 
 #[test]
-fn commands_that_may_change_files_are_said() {
+fn commands_that_could_write_files_are_said() {
     let check = |command: &str, expected| check("Bash", json!({"command": command}), "", expected);
-    let all = |by: &str| vec![swept(None, &[], by)];
-    let formatted = |under: Option<&str>, extensions: &[&str], formatter: &str, by: &str| {
-        let formatted = Observation::Formatted {
-            under: under.map(str::to_owned),
-            extensions: extensions.iter().map(|extension| (*extension).to_owned()).collect(),
-            formatter: formatter.to_owned(),
-            is_local: true,
-            is_proven: true,
-            by: format!("`{by}`"),
-        };
-        vec![formatted, presumed(by)]
-    };
-    check("cargo fmt", formatted(None, &["rs"], "rustfmt", "cargo fmt"));
-    check("cargo fmt --check", vec![presumed("cargo fmt --check")]);
-    check("prettier --check src", vec![presumed("prettier --check src")]);
-    let by = "npx prettier --write src/a.ts";
-    check(by, formatted(Some("src/a.ts"), &[], "prettier", by));
-    check("npx prettier --write", formatted(None, &[], "prettier", "npx prettier --write"));
-    check("gofmt -l .", vec![]);
-    check("gofmt -w .", formatted(Some("."), &["go"], "gofmt", "gofmt -w ."));
-    check("cargo test", vec![presumed("cargo test")]);
-    check("timeout 60 go test ./...", vec![presumed("timeout 60 go test ./...")]);
-    check("go test ./... -update", all("go test ./... -update"));
-    check("npx jest -u", all("npx jest -u"));
-    check("make fmt", all("make fmt"));
-    check("./script.sh", all("./script.sh"));
-    check("git status", vec![]);
-    check("git checkout -- a.rs", vec![swept(Some("a.rs"), &[], "git checkout -- a.rs")]);
-    check("git checkout main", all("git checkout main"));
-    check("git checkout -b topic", vec![]);
-    check("git checkout -b topic main", all("git checkout -b topic main"));
-    check("git reset --hard", all("git reset --hard"));
-    check("git reset a.rs", vec![presumed("git reset a.rs")]);
-    check("git stash", all("git stash"));
-    check("sort -o a.rs b.rs", all("sort -o a.rs b.rs"));
-    check("find . -name x -delete", all("find . -name x -delete"));
-    check("make > out.txt", vec![changed("out.txt", "make"), presumed("make")]);
+    let any = |by: &str| vec![could_write(None, by)];
+    for line in [
+        "cargo fmt",
+        "npx prettier --write src/a.ts",
+        "cargo test",
+        "./script.sh",
+        "git checkout main",
+        "git checkout -b topic main",
+        "git reset --hard",
+        "git stash",
+        "git commit -m x",
+        "sort -o a.rs b.rs",
+        "find . -name x -delete",
+        "python3 -c x",
+        "eval x",
+    ] {
+        check(line, any(line));
+    }
+    for line in ["git status", "git log -3", "find . -name x -exec grep -n y {} +", "if test -f a; then ls b; fi"] {
+        check(line, vec![]);
+    }
+    check("timeout 60 go test ./...", any("go test ./..."));
+    check("git checkout -- a.rs", vec![changed("a.rs", "git checkout -- a.rs")]);
+    check("make > out.txt", vec![could_write(None, "make"), changed("out.txt", "make")]);
     let by = "sed -i s/a.*b/c/ x.rs y.rs";
-    check("sed -i 's/a.*b/c/' x.rs y.rs", vec![swept(Some("x.rs"), &[], by), swept(Some("y.rs"), &[], by)]);
-    check("sed -i 's/a/b/' src/*.rs", vec![swept(Some("src/"), &["rs"], "sed -i s/a/b/ src/*.rs")]);
-    check("if test -f a; then cat b; fi", vec![]);
-    check("test -f a || rm a", vec![swept(Some("a"), &[], "rm a")]);
-    check("eval x", all("eval x"));
+    check("sed -i 's/a.*b/c/' x.rs y.rs", vec![changed("x.rs", by), changed("y.rs", by)]);
+    check("sed -i 's/a/b/' src/*.rs", vec![could_write(Some("src/"), "sed -i s/a/b/ src/*.rs")]);
+    check("test -f a || rm a", vec![could_write(Some("a"), "rm a")]);
 }
 
 #[test]
@@ -373,14 +350,14 @@ fn changes_that_can_be_computed_are() {
 }
 
 #[test]
-fn what_a_failed_command_line_may_have_done_is_in_doubt() {
+fn what_a_failed_command_line_may_have_done_could_be_written() {
     let check = |command: &str, expected| {
         let call = FunctionCall::new("1", "Bash", json!({"command": command}).to_string());
         let output = FunctionCallOutput::new("1", "boom\n", Outcome::Failed);
         assert_eq!(Dialects::builtin().observe(&call, &output).observations, expected);
     };
-    let doubted = Observation::Doubted { path: "a.rs".into(), by: "`echo x`".into() };
-    check("make && echo x > a.rs", vec![presumed("make"), write_of("a.rs", "x\n"), doubted]);
+    let written = could_write(Some("a.rs"), "echo x");
+    check("make && echo x > a.rs", vec![could_write(None, "make"), written]);
     check("cat a.rs && false", vec![Observation::Old { path: "a.rs".into(), blocks: vec![block(None, &["boom"])] }]);
 }
 
@@ -400,7 +377,7 @@ fn outputs_name_places_in_files() {
             "Bash",
             json!({"command": "make test"}),
             output,
-            [presumed("make test")].into_iter().chain(mentioned).collect(),
+            [could_write(None, "make test")].into_iter().chain(mentioned).collect(),
         );
     }
     check_line("src/a.rs:12:5: error: expected `;`", &[("src/a.rs", Some(12))]);

@@ -1,6 +1,7 @@
 //! Comparing what is known of a file with the disk: what is still there is verified, and nothing is learnt.
 
-use contexture_files::model::{Compared, FileModel, Found, Grade, Verified};
+use contexture_files::disk::NotCompared;
+use contexture_files::model::{Compared, Fact, FileModel, Found, Verified};
 use contexture_files::numbering::Passage;
 use contexture_files::observation::Observation;
 use proptest::prelude::*;
@@ -75,29 +76,32 @@ fn what_a_person_put_into_a_file_is_not_learnt() {
 }
 
 #[test]
-fn a_file_that_can_no_longer_be_read_is_in_doubt() {
+fn a_file_that_is_not_compared_is_as_it_was_seen_and_says_why() {
     let mut model = model_of("a\nb\n", None);
-    let compared = model.compare_unreadable(0).unwrap();
-    assert_eq!(model.take_over(2, &compared), Verified::Unreadable);
-    let claim = model.claim(0, 0, 0..2);
-    assert_eq!((claim.grade, claim.by[0].by.as_str()), (Grade::InDoubt, "the file on disk can no longer be read"));
-    assert!(model.claim_whole(0).is_none());
-    assert_eq!(model.compare_unreadable(0), None, "it is known already");
+    let compared = model.not_compared(0, NotCompared::Link).unwrap();
+    let stored: Compared = serde_json::from_str(&serde_json::to_string(&compared).unwrap()).unwrap();
+    assert_eq!(model.take_over(2, &stored), Verified::NotCompared);
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Seen);
+    assert_eq!(model.files()[0].not_compared, Some(NotCompared::Link));
+    assert!(model.claim_whole(0).is_none() && !model.is_as_compared(0));
+    assert_eq!(model.not_compared(0, NotCompared::Link), None, "it is known already");
+    assert!(model.not_compared(0, NotCompared::Late).is_some());
     assert_eq!(model.verify(3, "a", Some("a\nb\n")), Verified::Same);
-    assert_eq!(model.claim(0, 0, 0..2).grade, Grade::Verified);
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Verified);
+    assert_eq!(model.files()[0].not_compared, None);
 }
 
 #[test]
-fn a_comparison_that_does_not_fit_puts_in_doubt_and_learns_nothing() {
+fn a_comparison_that_does_not_fit_verifies_and_learns_nothing() {
     let compared = model_of("a\nb\nc\n", None).compare(0, Some("a\nx\nc\n")).unwrap();
     let mut other = model_of("a\nother\nc\n", None);
     assert_eq!(other.take_over(2, &compared), Verified::Unknown);
-    assert_eq!(other.claim(0, 0, 0..3).grade, Grade::InDoubt);
+    assert_eq!(other.claim(0, 0, 0..3).fact, Fact::Seen);
     assert_eq!(other.files()[0].text(), "a\nother\nc");
     let unchanged = Compared { file: 0, found: Found::Unchanged };
     let mut never_compared = model_of("a\n", None);
     assert_eq!(never_compared.take_over(2, &unchanged), Verified::Unknown);
-    assert_eq!(never_compared.claim(0, 0, 0..1).grade, Grade::InDoubt);
+    assert_eq!(never_compared.claim(0, 0, 0..1).fact, Fact::Seen);
     assert_eq!(never_compared.take_over(2, &Compared { file: 9, found: Found::Gone }), Verified::Unknown);
 }
 
@@ -105,11 +109,11 @@ fn a_comparison_that_does_not_fit_puts_in_doubt_and_learns_nothing() {
 fn what_ran_since_no_longer_matters_once_a_file_is_compared_again() {
     let mut model = model_of("a\nb\n", None);
     model.verify(2, "a", Some("a\nb\n"));
-    model.apply(3, &Observation::Presumed { by: "make".into() });
-    assert_eq!(model.claim(0, 0, 0..2).grade, Grade::Presumed);
+    model.apply(3, &Observation::CouldWrite { path: None, by: "make".into() });
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Seen);
     assert!(model.is_as_compared(0), "what only may have changed is still known as it was compared");
     assert_eq!(model.take_over(4, &Compared { file: 0, found: Found::Unchanged }), Verified::Same);
-    assert_eq!(model.claim(0, 0, 0..2).grade, Grade::Verified);
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Verified);
     model.apply(5, &read("a", 1, "a\nb\nc\n", true));
     assert!(!model.is_as_compared(0));
 }
@@ -197,7 +201,7 @@ proptest! {
                 prop_assert_eq!(&known[..], &disk[start..start + known.len()]);
                 prop_assert!(known.iter().all(|line| read_lines.contains(*line)), "{known:?} was never read");
                 if !known.is_empty() {
-                    prop_assert_eq!(model.claim(0, index, 0..known.len()).grade, Grade::Verified);
+                    prop_assert_eq!(model.claim(0, index, 0..known.len()).fact, Fact::Verified);
                 }
             }
             if let Some(claim) = model.claim_whole(0) {

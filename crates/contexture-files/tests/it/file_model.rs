@@ -1,6 +1,6 @@
 //! What is known of a file after reads and changes.
 
-use contexture_files::model::{FileModel, MAX_MENTIONS, Mention, Who};
+use contexture_files::model::{Fact, FileModel, MAX_MENTIONS, Mention, Who};
 use contexture_files::numbering::Passage;
 use contexture_files::observation::{LineChange, Observation};
 use contexture_files::patch::{FilePatch, parse_begin_patch};
@@ -90,12 +90,12 @@ fn patches_apply_to_known_lines() {
 }
 
 #[test]
-fn names_that_may_mean_one_file_stay_apart_and_doubt_each_other() {
+fn names_that_may_mean_one_file_stay_apart() {
     let mut model = model_of(&[read("/home/ada/app/src/a.rs", 1, "line one"), read("src/a.rs", 2, "line two")]);
     assert_eq!(model.files().len(), 2);
     model.apply(3, &Observation::Write { path: "src/a.rs".into(), text: "new\n".into() });
-    assert!(model.get("/home/ada/app/src/a.rs").unwrap().is_unsure());
-    assert!(!model.get("src/a.rs").unwrap().is_unsure());
+    let whole = |path: &str| model.claim_whole(model.place(path).unwrap()).is_some();
+    assert!(whole("src/a.rs") && !whole("/home/ada/app/src/a.rs"));
 }
 
 #[test]
@@ -158,21 +158,34 @@ type Trusts = (Option<usize>, Vec<(String, bool)>);
 fn trusts(model: &FileModel, path: &str) -> Vec<Trusts> {
     let file = model.get(path).expect("the file was observed");
     let lines = |lines: &[contexture_files::model::Line]| -> Vec<(String, bool)> {
-        lines.iter().map(|line| (line.text.to_string(), line.is_sure())).collect()
+        lines.iter().map(|line| (line.text.to_string(), !line.is_changed())).collect()
     };
     file.segments.iter().map(|segment| (segment.first, lines(&segment.lines))).collect()
 }
 
 #[test]
-fn a_sweep_makes_lines_unsure_until_they_are_read_again() {
-    let swept = Observation::Swept { under: None, extensions: vec!["rs".into()], by: "`cargo fmt`".into() };
-    let mut model = model_of(&[read("a.rs", 1, "line one\nline two"), read("b.md", 1, "text"), swept]);
-    assert_eq!(trusts(&model, "a.rs"), [(None, vec![("line one".into(), false), ("line two".into(), false)])]);
-    assert_eq!(model.get("a.rs").unwrap().doubts[0].by, "`cargo fmt`");
-    assert!(!model.get("b.md").unwrap().is_unsure());
-    model.apply(4, &read("a.rs", 1, "line one\nline two"));
-    assert_eq!(trusts(&model, "a.rs"), [(Some(1), vec![("line one".into(), true), ("line two".into(), true)])]);
-    assert!(!model.get("a.rs").unwrap().is_unsure());
+fn what_could_be_written_is_as_it_was_seen_until_it_is_read_again() {
+    let whole = |model: &FileModel| model.claim_whole(0).is_some();
+    let all = |at| Observation::Read { path: "a.rs".into(), block: Passage::plain(Some(1), at), whole: true };
+    let mut model = model_of(&[all("line one\nline two")]);
+    assert!(whole(&model));
+    model.apply(2, &Observation::CouldWrite { path: None, by: "`make`".into() });
+    let claim = model.claim(0, 0, 0..2);
+    assert_eq!((claim.fact, claim.since, claim.until, claim.first, claim.by), (Fact::Seen, 1, 1, Some(1), None));
+    assert!(!whole(&model));
+    // What is read of it now is placed anew, and the rest only where it lies beside that.
+    model.apply(3, &read("a.rs", 2, "line two\nline three"));
+    let known = &model.files()[0].segments;
+    let texts: Vec<String> = known.iter().map(|segment| segment.text()).collect();
+    assert_eq!(texts, ["line one", "line two\nline three"]);
+    model.apply(4, &all("line one\nline two"));
+    assert!(whole(&model));
+    model.apply(5, &Observation::Changed { path: "a.rs".into(), by: "`x`".into(), who: Who::Agent });
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Changed);
+    assert_eq!(model.claim(0, 0, 0..2).by.map(|cause| cause.by), Some("`x`".to_owned()));
+    model.apply(6, &all("line one\nline two"));
+    assert_eq!(model.claim(0, 0, 0..2).fact, Fact::Seen);
+    assert!(whole(&model) && model.files()[0].changes.is_empty());
 }
 
 #[test]
@@ -239,7 +252,7 @@ fn a_removal_that_may_take_a_line_with_it_leaves_no_number_certain() {
     };
     let model = model_of(&[read("a.rs", 7, "line seven\nline eight"), edit]);
     let segment = &model.get("a.rs").unwrap().segments[0];
-    let sure: Vec<bool> = segment.lines.iter().map(|line| line.is_sure()).collect();
+    let sure: Vec<bool> = segment.lines.iter().map(|line| !line.is_changed()).collect();
     assert_eq!((segment.first, sure), (None, vec![false, true]));
 }
 
@@ -249,5 +262,5 @@ fn a_line_that_a_patch_removed_somewhere_joins_no_lines_for_certain() {
     let Some(FilePatch::Update { path, hunks, .. }) = parse_begin_patch(patch).into_iter().next() else { panic!() };
     let model = model_of(&[read("a.rs", 5, "# Head\n\nthe text"), Observation::Patch { path, hunks }]);
     let lines = model.get("a.rs").unwrap().segments.iter().flat_map(|segment| &segment.lines);
-    assert!(lines.into_iter().all(|line| !line.is_sure()));
+    assert!(lines.into_iter().all(|line| line.is_changed()));
 }

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 
 use contexture_core::Item;
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::FileModel;
 use contexture_files::observer::Observer;
 use contexture_wire::transcript::Transcript;
 use contexture_wire::{Format, Request, read};
 use serde_json::{Value, json};
+
+use crate::told::{Told, told};
 
 const PATH: &str = "/p/a.txt";
 
@@ -83,8 +85,8 @@ fn recorded(steps: &[Step]) -> Vec<Item> {
     transcript.records.iter().flat_map(|record| record.items().to_vec()).collect()
 }
 
-/// The worst grade of the file's lines after items.
-fn worst_after(items: &[Item]) -> Grade {
+/// What is said of the file after items.
+fn told_after(items: &[Item]) -> Told {
     let (mut observer, mut model) = (Observer::default(), FileModel::new());
     let mut calls: HashMap<String, FunctionCall> = HashMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -102,57 +104,40 @@ fn worst_after(items: &[Item]) -> Grade {
         };
         told.iter().for_each(|observation| model.apply(at as u32, observation));
     }
-    let file = model.place(PATH).unwrap();
-    let segments = model.files()[file].segments.iter().enumerate();
-    segments.map(|(at, segment)| model.claim(file, at, 0..segment.lines.len()).grade).min().unwrap()
+    told(&model, PATH)
 }
 
-/// The worst grade after steps that follow a read of the file, which is the same in every form.
+/// What is said after steps that follow a read of the file, which is the same in every form.
 #[track_caller]
-fn check(steps: Vec<Step>, what: &str, expected: &[Grade]) {
+fn check(steps: Vec<Step>, what: &str, expected: Told) {
     let steps: Vec<Step> = [bash("cd /p"), look()].into_iter().chain(steps).collect();
     for (form, items) in [("plain", plain(&steps)), ("sent", sent(&steps)), ("recorded", recorded(&steps))] {
-        let found = worst_after(&items);
-        assert!(expected.contains(&found), "{form}: {found:?} after {what}");
+        assert_eq!(told_after(&items), expected, "{form}, after {what}");
     }
 }
 
 #[test]
 fn what_is_said_counts_in_every_form() {
+    let note = "<system-reminder>\nNote: /p/a.txt was modified, either by the user or by a linter. This change was intentional.\n</system-reminder>";
+    check(vec![Say(note)], note, Told::Changed);
+    let recently = "<environment_details>\n# Recently Modified Files\nThese files have been modified since you last accessed them (file was just edited so you may need to re-read it before editing):\na.txt\n</environment_details>";
     for text in [
-        "<system-reminder>\nNote: /p/a.txt was modified, either by the user or by a linter. This change was intentional.\n</system-reminder>",
+        recently,
         "<system-reminder>\nPostToolUse:Edit hook additional context: prettier --write ran on a.txt\n</system-reminder>",
-        "<bash-input>sed -i s/two/2/ a.txt</bash-input>",
         "<user_shell_command>\n<command>\ngit checkout main\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>",
-        "<environment_details>\n# Recently Modified Files\nThese files have been modified since you last accessed them (file was just edited so you may need to re-read it before editing):\na.txt\n</environment_details>",
         "[TASK RESUMPTION] This task was interrupted 5 minutes ago.",
         "i just fixed the typo in a.txt myself",
-        "ok I pulled main",
-        "Reverted your last change, I don't like it",
-        "my editor saved the file with CRLF",
-        "the linter changed a.txt",
-        "a.txt now has the right text, I put it in",
-        "I tweaked the second line",
         "hab a.txt angepasst",
-        "a.txt wurde von mir geändert",
         "he modificado a.txt",
-        "j'ai corrigé a.txt",
-    ] {
-        check(vec![Say(text)], text, &[Grade::InDoubt]);
-    }
-    for text in [
-        "<system-reminder>\nThe user opened the file /p/a.txt in the IDE. This may or may not be related to the current task.\n</system-reminder>",
-        "<environment_details>\n# VSCode Visible Files\na.txt\n\n# Current Mode\nACT MODE\n</environment_details>",
-        "<bash-input>ls</bash-input>",
-        "why is line two there?",
         "can you change two to TWO in a.txt?",
-        "did you change a.txt?",
-        "please undo your last edit",
-        "What does `git reset --hard` do?",
-        "The error is still there after your change",
-        "du hast a.txt nicht geändert, bitte noch machen",
     ] {
-        check(vec![Say(text)], text, &[Grade::Sure]);
+        check(vec![Say(text)], text, Told::Seen);
+    }
+    check(vec![Say("<bash-input>sed -i s/two/2/ a.txt</bash-input>")], "a command of a person", Told::Seen);
+    for text in
+        ["<bash-input>ls</bash-input>", "why is line two there?", "What does `git reset --hard` do?", "ok, go on"]
+    {
+        check(vec![Say(text)], text, Told::Whole);
     }
 }
 
@@ -165,33 +150,27 @@ fn what_goes_on_counts_in_every_form() {
     let ended = "<status>completed</status>\n\n<exit_code>0</exit_code>";
     let ended = || Call("BashOutput", json!({"bash_id": "b1"}), ended);
     let loops = "while true; do sh gen.sh; sleep 1; done";
-    let goes_on = [Grade::InDoubt, Grade::Presumed];
-    check(vec![behind(loops), look()], loops, &goes_on);
-    check(vec![behind(loops), ended(), look()], "its end", &[Grade::Sure]);
+    check(vec![behind(loops), look()], loops, Told::Seen);
+    check(vec![behind(loops), ended(), look()], "its end", Told::Whole);
     for line in [
         "(sleep 5; sed -i s/two/2/ a.txt) &",
         "nohup ./gen.sh > /tmp/log 2>&1 &\necho started $!",
         "(crontab -l; echo '* * * * * cd /p && ./gen.sh') | crontab -",
         "systemd-run --user ./gen.sh",
     ] {
-        check(vec![bash(line), look()], line, &goes_on);
+        check(vec![bash(line), look()], line, Told::Seen);
     }
 }
 
 #[test]
 fn what_tools_of_others_do_counts_in_every_form() {
-    let sure = &[Grade::Sure][..];
-    let sure_or_presumed = &[Grade::Sure, Grade::Presumed][..];
-    let in_doubt = &[Grade::InDoubt][..];
     for (tool, arguments, output, expected) in [
-        ("mcp__git__git_diff_unstaged", json!({"repo_path": "/p"}), "", sure),
-        ("mcp__git__git_status", json!({"repo_path": "/p"}), "On branch main", sure),
-        ("mcp__git__git_stash", json!({"repo_path": "/p"}), "Saved", in_doubt),
-        ("eslint", json!({"fix": false, "paths": ["a.txt"]}), "ok", sure_or_presumed),
-        ("eslint", json!({"fix": true, "paths": ["a.txt"]}), "ok", in_doubt),
-        ("mcp__lsp__rename_symbol", json!({"file": PATH, "line": 2, "new_name": "x"}), "Renamed", in_doubt),
-        ("rollback", json!({"to": "3"}), "rolled back", in_doubt),
-        ("terminal", json!({"input": "git reset --hard\n"}), "HEAD is now at 1", in_doubt),
+        ("mcp__git__git_status", json!({"repo_path": "/p"}), "On branch main", Told::Seen),
+        ("get_diagnostics", json!({"path": PATH}), "none", Told::Whole),
+        ("list_pages", json!({"id": "1"}), "1", Told::Whole),
+        ("eslint", json!({"fix": true, "paths": ["a.txt"]}), "ok", Told::Seen),
+        ("mcp__lsp__rename_symbol", json!({"file": PATH, "line": 2, "new_name": "x"}), "Renamed", Told::Seen),
+        ("terminal", json!({"input": "git reset --hard\n"}), "HEAD is now at 1", Told::Seen),
     ] {
         check(vec![Call(tool, arguments, output)], tool, expected);
     }

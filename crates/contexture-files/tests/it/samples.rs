@@ -2,7 +2,7 @@
 //! not, and one that came out differently.
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Outcome};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::{Fact, FileModel};
 use contexture_files::observer::Observer;
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ const EDITED: &str = "def f():\n    return 2";
 /// What is expected after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
-    /// The text is known and sure.
+    /// The text is known.
     Knows(&'static str),
-    /// The file is in doubt.
-    Doubts,
+    /// The file changed in a way that is not known.
+    Changed,
     /// Nothing is known.
     Nothing,
 }
@@ -52,8 +52,8 @@ impl World {
                 let state = &self.model.files()[file];
                 let claims =
                     (0..state.segments.len()).map(|at| self.model.claim(file, at, 0..state.segments[at].lines.len()));
-                match claims.map(|claim| claim.grade).min() {
-                    Some(Grade::InDoubt) => Then::Doubts,
+                match claims.map(|claim| claim.fact).min() {
+                    Some(Fact::Changed) => Then::Changed,
                     _ if state.text() == TEXT => Then::Knows(TEXT),
                     _ if state.text() == EDITED => Then::Knows(EDITED),
                     _ => panic!("{what}: {:?}", state.text()),
@@ -333,13 +333,13 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         "Gemini CLI",
         "replace",
         "Successfully modified file: /p/a.py (1 replacements). Here is the updated code:\ndef f():\n    return 3 The confirmation step modified the `new_string` content to be: return 3.",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Gemini CLI",
         "replace",
         "Successfully modified file: /p/a.py (1 replacements). Here is the updated code:\ndef f():\n    return 2 Applied fuzzy match at line 2.",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Gemini CLI",
@@ -351,7 +351,7 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         "Gemini CLI",
         "replace",
         "Successfully modified file: /p/a.py (1 replacements). User modified the `new_string` content to be: return 3.",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Gemini CLI",
@@ -372,13 +372,13 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         "Cline",
         "replace_in_file",
         "The user made the following updates to your content:\n\n@@ -2 +2 @@\n-    return 2\n+    return 3\n\nThe updated content, which includes both your original modifications and the additional edits, has been successfully saved to /p/a.py.",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Cline",
         "replace_in_file",
         "The content was successfully saved to /p/a.py.\n\nAlong with your edits, the user's editor applied the following auto-formatting to your content:\n\n- x",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Cline",
@@ -396,7 +396,7 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         "Roo",
         "apply_diff",
         "<file_write_result>\n<path>a.py</path>\n<operation>modified</operation>\n<user_edits>\n@@ -2 +2 @@\n</user_edits>\n<notice>x</notice>\n</file_write_result>",
-        Then::Doubts,
+        Then::Changed,
     ),
     (
         "Roo",
@@ -422,7 +422,7 @@ const SAMPLES: &[(&str, &str, &str, Then)] = &[
         "The file /p/a.py has been edited, and the section now reads:\n```python\ndef f():\n    return 2\n```\n\nReview the changes above for errors.",
         Then::Knows(EDITED),
     ),
-    ("goose", "text_editor", "-32603: Failed to write file: permission denied", Then::Doubts),
+    ("goose", "text_editor", "-32603: Failed to write file: permission denied", Then::Knows(TEXT)),
     (
         "Kimi CLI",
         "StrReplaceFile",
@@ -475,7 +475,7 @@ fn words_about_a_file_are_not_its_text() {
 /// A command of this agent that failed has failed, whatever it printed.
 #[test]
 fn a_return_code_decides() {
-    for (code, then) in [(0, Then::Knows(EDITED)), (1, Then::Doubts)] {
+    for (code, then) in [(0, Then::Knows(EDITED)), (1, Then::Knows(TEXT))] {
         let mut world = World::read();
         let output = format!("<returncode>{code}</returncode>\n<output>\n</output>");
         world.call("bash", json!({"command": "sed -i 's/return 1/return 2/' /p/a.py"}), &output, Outcome::Unknown);

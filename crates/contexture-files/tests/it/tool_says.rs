@@ -1,12 +1,14 @@
 //! What tools, harnesses and people say, held against what really happened to a file.
 //!
-//! Every case knows the file before and after. Whatever was said, no line that the model does not doubt may be missing
-//! from the file, and a file that is claimed to be whole must be.
+//! Every case knows the file before and after. Whatever was said, no line may be claimed that was never in the file, and a
+//! file that is claimed to be whole must be.
 
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Item, Message, Meta, Origin, Outcome, Role};
-use contexture_files::model::{FileModel, Grade};
+use contexture_files::model::{Fact, FileModel};
 use contexture_files::observer::Observer;
 use serde_json::{Value, json};
+
+use crate::told::{Told, told};
 
 const PATH: &str = "/p/a.txt";
 const BEFORE: &str = "one\ntwo\nthree\n";
@@ -48,66 +50,25 @@ impl World {
         told.iter().for_each(|observation| self.model.apply(self.at, observation));
     }
 
-    /// The worst and the best grade of the known lines.
-    fn grades(&self) -> (Grade, Grade) {
-        let file = self.model.place(PATH).unwrap();
-        let state = &self.model.files()[file];
-        let mut grades = Vec::new();
-        for (segment, known) in state.segments.iter().enumerate() {
-            grades.extend((0..known.lines.len()).map(|line| self.model.claim(file, segment, line..line + 1).grade));
-        }
-        (grades.iter().min().copied().unwrap_or_default(), grades.iter().max().copied().unwrap_or_default())
+    fn told(&self) -> Told {
+        told(&self.model, PATH)
     }
 
-    /// Counts the lines that are presumed, and how many of these are wrong; any other wrong line is an error.
-    fn hold(&self, after: &str, what: &str, counted: &mut Counted) {
-        let real: Vec<&str> = after.lines().collect();
+    /// Holds every claim against the file as it was and as it is.
+    fn hold(&self, after: &str, what: &str) {
         let Some(file) = self.model.place(PATH) else { return };
         let state = &self.model.files()[file];
         for (segment, known) in state.segments.iter().enumerate() {
             for (index, line) in known.lines.iter().enumerate() {
-                let grade = self.model.claim(file, segment, index..index + 1).grade;
-                if grade == Grade::InDoubt {
-                    counted.doubted += 1;
-                    continue;
-                }
-                let is_right = match known.first {
-                    Some(first) => real.get(first + index - 1) == Some(&&*line.text),
-                    None => real.contains(&&*line.text),
-                };
-                match grade {
-                    Grade::Presumed => counted.presume(is_right),
-                    _ => {
-                        assert!(is_right, "{what}: {:?} is claimed {grade:?}", line.text);
-                        counted.sure += 1;
-                    }
-                }
+                let fact = self.model.claim(file, segment, index..index + 1).fact;
+                let was_there = after.lines().chain(BEFORE.lines()).any(|real| *real == *line.text);
+                assert!(was_there || fact == Fact::Changed, "{what}: {:?} is claimed {fact:?}", line.text);
             }
         }
         if self.model.claim_whole(file).is_some() {
             let known: Vec<&str> = state.segments[0].lines.iter().map(|line| &*line.text).collect();
-            assert_eq!(known, real, "{what}: it is not whole");
+            assert_eq!(known, after.lines().collect::<Vec<_>>(), "{what}: it is not whole");
         }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counted {
-    sure: usize,
-    presumed: usize,
-    presumed_wrong: usize,
-    doubted: usize,
-}
-
-impl Counted {
-    fn presume(&mut self, is_right: bool) {
-        self.presumed += 1;
-        self.presumed_wrong += usize::from(!is_right);
-    }
-
-    /// At most one presumed line in a hundred is wrong.
-    fn judge(&self) {
-        assert!(self.presumed_wrong * 100 <= self.presumed, "{self:?}");
     }
 }
 
@@ -241,41 +202,39 @@ const DIFFERENT: &[&str] = &[
 
 #[test]
 fn what_tools_say_is_read_as_words() {
-    let mut counted = Counted::default();
     for (tool, arguments) in edits() {
         for (texts, after) in [(FAILURES, BEFORE), (SUCCESSES, EDITED), (DIFFERENT, "ONE\nzwei\n3\n")] {
             for text in texts {
                 for outcome in [Outcome::Unknown, Outcome::Done] {
                     let mut world = World::new();
                     world.call(tool, arguments.clone(), text, outcome);
-                    world.hold(after, &format!("{tool} {outcome:?} {text}"), &mut counted);
+                    world.hold(after, &format!("{tool} {outcome:?} {text}"));
                 }
             }
         }
         // What structure says is a failure is one, whatever the text says.
         let mut world = World::new();
         world.call(tool, arguments, "The file has been updated.", Outcome::Failed);
-        world.hold(BEFORE, tool, &mut counted);
+        world.hold(BEFORE, tool);
     }
-    counted.judge();
-    // Clear texts are understood and do not end in doubt.
+    // Clear texts are understood.
     for text in ["1 replacement made", "Applied 1/1 edits", "{\"success\": true}", "Replaced 1 match in a.txt"] {
         let mut world = World::new();
         let arguments = json!({"path": PATH, "old_text": "two", "new_text": "TWO"});
         world.call("change_text", arguments, text, Outcome::Unknown);
-        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{text}");
+        let file = world.model.get(PATH).unwrap();
+        assert_eq!((world.told(), file.text().as_str()), (Told::Seen, "one\nTWO\nthree"), "{text}");
     }
     for (tool, arguments) in edits().into_iter().filter(|(tool, _)| *tool != "apply_patch") {
         let mut world = World::new();
-        world.call(tool, arguments.clone(), "The file /p/a.txt has been updated.", Outcome::Unknown);
-        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{tool}");
+        world.call(tool, arguments.clone(), "The file /p/a.txt has been updated.", Outcome::Done);
+        assert_eq!(world.told(), Told::Whole, "{tool}");
         let mut world = World::new();
         world.call(tool, arguments, "String to replace not found in file.", Outcome::Unknown);
-        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{tool}");
+        assert_eq!(world.told(), Told::Whole, "{tool}");
     }
 }
 
-/// What is known of a file after a read, if anything.
 /// Someone else has changed the file before the edit, and what the editor shows of it tells.
 #[test]
 fn what_an_editor_shows_of_the_file_is_newer_than_what_was_read() {
@@ -289,12 +248,13 @@ fn what_an_editor_shows_of_the_file_is_newer_than_what_was_read() {
             format!("The file {PATH} has been updated. Here's the result of running `cat -n` on a snippet:\n{shown}");
         let arguments = json!({"file_path": PATH, "old_string": "two", "new_string": "TWO"});
         world.call("Edit", arguments, &output, Outcome::Done);
-        let mut counted = Counted::default();
-        world.hold(after, shown, &mut counted);
-        assert!(counted.sure >= 2 && counted.presumed_wrong == 0, "{shown}: {counted:?}");
+        world.hold(after, shown);
+        let file = world.model.get(PATH).unwrap();
+        assert!(shown.lines().count() >= 2 && file.text().contains("TWO"), "{shown}: {}", file.text());
     }
 }
 
+/// What is known of a file after a read, if anything.
 fn shown(tool: &str, arguments: Value, output: &str) -> Option<(String, bool)> {
     let mut world = World { observer: Observer::default(), model: FileModel::new(), at: 0 };
     world.call(tool, arguments, output, Outcome::Unknown);
@@ -348,180 +308,114 @@ fn what_a_read_prints_is_recognised_by_its_form() {
 }
 
 #[test]
-fn tools_that_nobody_knows_put_what_they_name_in_doubt() {
+fn tools_that_nobody_knows_could_write_unless_they_read() {
     let after = |tool: &str, arguments: Value| {
         let mut world = World::new();
         world.call(tool, arguments, "finished", Outcome::Unknown);
-        world.grades().0
+        world.told()
     };
-    let doubt = [
+    for (tool, arguments) in [
         ("rename_symbol", json!({"symbol": "a", "new_name": "b"})),
         ("lsp_rename", json!({"textDocument": {"uri": "file:///p/a.txt"}, "newName": "b"})),
         ("undo", json!({})),
-        ("restore_checkpoint", json!({"id": 3})),
-        ("mcp__git__pull", json!({"remote": "origin"})),
-        ("lint", json!({"fix": true})),
-        ("lint", json!({"fix": true, "paths": ["/p/a.txt"]})),
-        ("tidy_up", json!({"target": "/p/a.txt"})),
+        ("lint", json!({"paths": ["/p/a.txt"]})),
         ("git", json!({"command": "pull"})),
         ("git", json!({"args": ["checkout", "main"]})),
-        ("git", json!({"subcommand": "stash"})),
-        ("check", json!({"options": {"fix": true}})),
-        ("lint", json!({"args": "--fix /p/a.txt"})),
-        ("discard_changes", json!({})),
-        ("apply_suggestion", json!({"id": 3})),
-        ("scaffold", json!({"template": "x"})),
-        ("update_submodules", json!({})),
-        ("invoke", json!({"tool": "bash", "input": {"command": "rm /p/a.txt"}})),
-        ("run_tests", json!({"update_snapshots": true})),
-        ("fs", json!({"action": "delete", "path": "/p/a.txt"})),
-        (
-            "batch",
-            json!({"tool_calls": [
-            {"tool": "edit", "parameters": {"filePath": PATH, "oldString": "two", "newString": "x"}},
-            {"tool": "read", "parameters": {"filePath": "/p/b.txt"}}]}),
-        ),
-        (
-            "multi_tool_use.parallel",
-            json!({"tool_uses": [
-            {"recipient_name": "functions.write_file", "parameters": {"file_path": PATH, "content": "x"}},
-            {"recipient_name": "functions.read_file", "parameters": {"file_path": "/p/b.txt"}}]}),
-        ),
-        ("use_mcp_tool", json!({"server_name": "fs", "tool_name": "tidy", "arguments": "{\"path\": \"/p/a.txt\"}"})),
-        ("Task", json!({"subagent_type": "general-purpose", "prompt": "Refactor the parser"})),
+        ("find_and_replace", json!({"query": "x"})),
+        ("get_or_create", json!({"name": "x"})),
+        ("run_tests", json!({"filter": "a"})),
+        ("invoke", json!({"tool": "bash", "input": {"command": "./x"}})),
+        ("Task", json!({"subagent_type": "Explore", "prompt": "Find the parser"})),
         ("spawn_agent", json!({"agent_type": "worker", "message": "Fix the tests"})),
-    ];
-    for (tool, arguments) in doubt {
-        assert_eq!(after(tool, arguments.clone()), Grade::InDoubt, "{tool} {arguments}");
+    ] {
+        assert_eq!(after(tool, arguments.clone()), Told::Seen, "{tool} {arguments}");
     }
-    let presumed = [
-        ("tidy_up", json!({"target": "/p/b.txt"})),
+    for (tool, arguments) in [
         ("git", json!({"command": "status"})),
         ("git", json!({"args": ["log", "-1"]})),
-        ("git_add", json!({"paths": ["/p/a.txt"]})),
-        ("file_ops", json!({"op": "read", "target": "/p/a.txt"})),
-        ("fs", json!({"action": "list", "path": "/p"})),
         ("invoke", json!({"tool": "bash", "input": {"command": "ls"}})),
-        ("run_tests", json!({"filter": "a"})),
-        ("check", json!({"options": {"fix": false}})),
-        ("frobnicate", json!({"level": 3})),
-        ("create_pull_request", json!({"title": "x"})),
-        ("Task", json!({"subagent_type": "Explore", "prompt": "Find the parser"})),
-        ("Agent", json!({"prompt": "Review the diff. Do not make changes."})),
-        ("spawn_agent", json!({"agent_type": "explorer", "message": "Look"})),
+        ("TaskUpdate", json!({"id": "1"})),
+        ("AskUserQuestion", json!({"id": "1"})),
+        ("wait_agent", json!({"id": "1"})),
+        ("get_diagnostics", json!({"path": PATH})),
+        ("list_pages", json!({"id": "1"})),
         (
             "batch",
             json!({"tool_calls": [{"tool": "read", "parameters": {"filePath": PATH}}, {"tool": "grep", "parameters": {"pattern": "x"}}]}),
         ),
-    ];
-    for (tool, arguments) in presumed {
-        assert_ne!(after(tool, arguments.clone()), Grade::InDoubt, "{tool} {arguments}");
-    }
-    for tool in ["TaskUpdate", "AskUserQuestion", "wait_agent", "get_diagnostics", "list_pages"] {
-        assert_eq!(after(tool, json!({"id": "1"})), Grade::Sure, "{tool}");
+    ] {
+        assert_eq!(after(tool, arguments.clone()), Told::Whole, "{tool} {arguments}");
     }
 }
 
 #[test]
-fn what_people_and_harnesses_say_is_an_observation() {
+fn what_harnesses_say_is_an_observation() {
     let harness = |kind: Option<&str>| Origin::Harness { kind: kind.map(Into::into), path: None };
     let note = "<system-reminder>\nNote: /p/a.txt was modified, either by the user or by a linter. This change was intentional.\n</system-reminder>";
-    let cases = [
-        (Role::User, note, harness(Some("edited_text_file"))),
-        (Role::User, note, harness(None)),
-        (Role::User, note, Origin::Said),
-        (Role::System, "PostToolUse hook: prettier formatted /p/a.txt", Origin::Said),
+    let could_write = [
+        (Role::System, "PostToolUse hook: prettier formatted it", Origin::Said),
         (Role::User, "<bash-input>git pull</bash-input>", Origin::Said),
-        (Role::User, "<bash-input>sed -i s/two/x/ a.txt</bash-input>", Origin::Said),
         (Role::User, "<command-name>/rewind</command-name>", Origin::Said),
-        (Role::User, "I changed a.txt, go on", Origin::Said),
-        (Role::User, "I have rebased the branch", Origin::Said),
-        (Role::User, "I changed a.txt, not b.txt", Origin::Said),
-        (Role::User, "I changed my mind and edited a.txt", Origin::Said),
-        (Role::User, "I have not only edited a.txt but also b.txt", Origin::Said),
-        (Role::User, "My colleague just updated a.txt", Origin::Said),
-        (Role::User, "I've gone and tidied up a.txt a bit", Origin::Said),
-        (Role::User, "I discarded all your changes", Origin::Said),
-        (Role::User, "I put a.txt back the way it was", Origin::Said),
-        (Role::User, "went back to the previous commit", Origin::Said),
-        (Role::User, "I've run the codemod", Origin::Said),
-        (Role::User, "please re-read a.txt, it changed", Origin::Said),
-        (Role::User, "branch rebased", Origin::Said),
-        (
-            Role::User,
-            "<user_shell_command>\n<command>\nsed -i 1d a.txt\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>",
-            Origin::Said,
-        ),
+        (Role::User, "I have been at a.txt, go on", Origin::Said),
         (
             Role::User,
             "I ran the following shell command:\n```sh\ngit pull\n```\n\nThis produced the following result:\n```\n```",
             Origin::Said,
         ),
         (Role::User, "Undo restored snapshot 1a2b3c4.", harness(None)),
-        (Role::User, "[TASK RESUMPTION] This task was interrupted 2 hours ago.", Origin::Said),
-        (Role::User, "Stop hook feedback:\n[make fmt]: reformatted 2 files", Origin::Said),
-        (Role::User, "PostToolUse:Edit [npx prettier --write] ran: a.txt 34ms", Origin::Said),
+        (
+            Role::User,
+            "<environment_context>\n  <current_date>2026-04-12</current_date>\n</environment_context>",
+            harness(None),
+        ),
     ];
-    let mut counted = Counted::default();
-    for (role, text, origin) in cases {
+    let changed = [harness(Some("edited_text_file")), harness(None), Origin::Said];
+    let changed = changed.into_iter().map(|origin| (Role::User, note, origin, Told::Changed));
+    let all = could_write.into_iter().map(|(role, text, origin)| (role, text, origin, Told::Seen)).chain(changed);
+    for (role, text, origin, expected) in all {
         let mut world = World::new();
         world.say(role, text, origin);
-        world.hold("other\ntext\n", text, &mut counted);
-        assert_eq!(world.grades().1, Grade::InDoubt, "{text}");
-        // What is read afterwards is sure again.
+        assert_eq!(world.told(), expected, "{text}");
+        // What is read afterwards is the whole file again.
         world.read();
-        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{text}");
+        assert_eq!(world.told(), Told::Whole, "{text}");
     }
-    let mut world = World::new();
-    world.say(Role::Assistant, "Please rebase onto main and tell me when it is done.", Origin::Said);
-    world.say(Role::User, "done, continue", Origin::Said);
-    assert_eq!(world.grades().1, Grade::InDoubt);
     for text in [
-        "Please change a.txt",
         "done, thanks",
-        "I want a.txt to be changed",
         "<bash-input>ls</bash-input>",
-        "<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>",
         "I ran the following shell command:\n```sh\nls\n```\n\nThis produced the following result:\n```\na.txt\n```",
-        "I haven't changed anything",
-        "I did not change a.txt",
         "I changed my mind, use the first approach",
         "I changed b.txt",
     ] {
         let mut world = World::new();
         world.say(Role::User, text, Origin::Said);
-        assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "{text}");
+        assert_eq!(world.told(), Told::Whole, "{text}");
     }
-    counted.judge();
 }
 
-/// An edit that is refused because the file is not as it was read, and a commit whose hook changed files.
+/// An edit that is refused because the file is not as it was read.
 #[test]
-fn refusals_and_hooks_tell_of_changes_by_others() {
+fn refusals_tell_of_changes_by_others() {
     let stale = "<tool_use_error>File has been modified since read, either by the user or by a linter. Read it again before attempting to write it.</tool_use_error>";
     let mut world = World::new();
     let arguments = json!({"file_path": PATH, "old_string": "two", "new_string": "TWO"});
     world.call("Edit", arguments, stale, Outcome::Failed);
-    assert_eq!(world.grades().1, Grade::InDoubt);
+    assert_eq!(world.told(), Told::Changed);
     world.read();
-    assert_eq!(world.grades(), (Grade::Sure, Grade::Sure));
-    let hook =
-        "trim trailing whitespace....Failed\n- hook id: trailing-whitespace\n- files were modified by this hook\n";
-    world.call("Bash", json!({"command": "git commit -am x"}), hook, Outcome::Failed);
-    assert_eq!(world.grades().1, Grade::InDoubt);
+    assert_eq!(world.told(), Told::Whole);
 }
 
 #[test]
 fn commands_that_go_on_stay_in_the_account() {
-    let grade_while = |tool: &str, arguments: Value, output: &str| {
+    let while_it_runs = |tool: &str, arguments: Value, output: &str| {
         let mut world = World::new();
         world.call(tool, arguments, output, Outcome::Unknown);
         world.read();
         world
     };
     let codex = "Chunk ID: 1\nWall time: 1 seconds\nProcess running with session ID 77\nOutput:\n";
-    let mut world = grade_while("exec_command", json!({"cmd": "npm run dev"}), codex);
-    assert_eq!(world.grades().0, Grade::Presumed);
+    let mut world = while_it_runs("exec_command", json!({"cmd": "npm run dev"}), codex);
+    assert_eq!(world.told(), Told::Seen);
     world.call(
         "write_stdin",
         json!({"session_id": 77, "chars": ""}),
@@ -529,20 +423,18 @@ fn commands_that_go_on_stay_in_the_account() {
         Outcome::Unknown,
     );
     world.read();
-    assert_eq!(world.grades(), (Grade::Sure, Grade::Sure), "it ended");
+    assert_eq!(world.told(), Told::Whole, "it ended");
 
     let claude = "Command running in background with ID: bash_1";
     let line = json!({"command": "sleep 9; echo x > a.txt", "run_in_background": true});
-    let mut world = grade_while("Bash", line, claude);
-    assert_eq!(world.grades().1, Grade::InDoubt, "it may be written at any time");
+    let mut world = while_it_runs("Bash", line, claude);
+    assert_eq!(world.told(), Told::Seen, "it may be written at any time");
     world.call("BashOutput", json!({"bash_id": "bash_1"}), "<status>completed</status>", Outcome::Unknown);
-    assert_eq!(world.grades().1, Grade::InDoubt);
     world.read();
-    assert_eq!(world.grades(), (Grade::Sure, Grade::Sure));
+    assert_eq!(world.told(), Told::Whole);
 
-    let world = grade_while("Bash", json!({"command": "make watch > /tmp/log 2>&1 &"}), "");
-    assert_eq!(world.grades().0, Grade::Presumed);
     let lasting = [
+        ("Bash", json!({"command": "make watch > /tmp/log 2>&1 &"}), ""),
         ("Bash", json!({"command": "setsid -f ./gen.sh"}), ""),
         ("Bash", json!({"command": "tmux new-session -d -s g './gen.sh'"}), ""),
         ("Bash", json!({"command": "screen -dmS g ./gen.sh"}), ""),
@@ -557,9 +449,9 @@ fn commands_that_go_on_stay_in_the_account() {
         ("bash", json!({"command": "./gen.sh"}), "Command timed out after 5s and was moved to the background"),
     ];
     for (tool, arguments, output) in lasting {
-        let world = grade_while(tool, arguments.clone(), output);
-        assert!(world.grades().1 <= Grade::Presumed, "{tool} {arguments}");
+        let world = while_it_runs(tool, arguments.clone(), output);
+        assert_eq!(world.told(), Told::Seen, "{tool} {arguments}");
     }
-    let world = grade_while("Bash", json!({"command": "go test ./a & go test ./b & wait"}), "");
-    assert_eq!(world.grades().0, Grade::Sure, "they were waited for");
+    let world = while_it_runs("Bash", json!({"command": "go test ./a & go test ./b & wait"}), "");
+    assert_eq!(world.told(), Told::Whole, "they were waited for");
 }

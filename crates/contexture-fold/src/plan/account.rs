@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use contexture_core::window::fence_for;
 
-use super::said::{cut_said, cut_text, others_note};
+use super::said::{LEAST_REPEATED_BYTES, cut_said, cut_text, others_note, repeated};
 use crate::conversation::ItemSpeaker;
 use crate::decision::CutSaid;
 use crate::settings::FoldSettings;
@@ -71,14 +71,14 @@ const QUOTE_BYTES: usize = 15;
 /// Least bytes of a text of a person that is shortened; with less room it is left out.
 const LEAST_SHORTENED_BYTES: usize = 160;
 
-/// Tells what is quoted of the items in a range, except for those that stand in their own place.
+/// Quotes the items in a range, except for those that are in their own place.
 pub(super) fn chapter(state: &State, range: Range<usize>, in_place: &BTreeSet<usize>) -> Chapter {
     let entries = entries(state, range.clone(), in_place);
     Chapter { text: written(state, range, &entries, [false; 2]).into(), ..Chapter::default() }
 }
 
-/// The same within a number of tokens. Lines for steps go first, then what the agent said, then what people said: the
-/// oldest first, and of people's words those in the middle, since the task stands in its own place and the newest are filled in first.
+/// The same within a number of tokens. Lines for steps go first, then what the agent said, then what people said, the
+/// oldest first each time. The task is not among them: it is in its own place before the account.
 pub(super) fn chapter_within(
     settings: &FoldSettings,
     state: &State,
@@ -131,11 +131,13 @@ fn entries(state: &State, range: Range<usize>, in_place: &BTreeSet<usize>) -> Ve
             Some(note) => format!("{}\n{note}", conversation.text(at)).trim_start().into(),
             None => conversation.text(at).into(),
         };
-        // What was said before is not said again.
-        if text.trim().is_empty() || (text.len() >= super::said::LEAST_REPEATED_BYTES && !heard.insert(text.clone())) {
+        if text.trim().is_empty() {
             continue;
         }
         let is_agent = conversation.speaker(at) == ItemSpeaker::Model;
+        // What was said before is not said again, but the last word stays the last.
+        let is_repeated = text.len() >= LEAST_REPEATED_BYTES && !heard.insert(text.clone());
+        let text = if is_repeated { repeated(conversation.speaker(at), &text).into() } else { text };
         entries.push(Entry::Quote { at, text, is_agent });
     }
     add_steps(state, from..range.end, &mut entries);

@@ -11,7 +11,7 @@ use crate::settings::FoldSettings;
 use crate::shown::HeadItem;
 use crate::state::State;
 use crate::view::{self, Chunk};
-use crate::written::{OUTLINE_TITLE, PRESUMED_START};
+use crate::written::OUTLINE_TITLE;
 use contexture_text::fit::{Made, fit};
 
 /// Why the past is folded now.
@@ -64,8 +64,7 @@ fn finish(
     }
     let left_out = losses::left_out(state.knowledge.model(), chunks, &view.is_shown, &shown);
     let outline = outline(settings, state, chunks, &in_window, frame.outline_tokens);
-    let presumed = presumed_since(state, view.kept);
-    let digest = format!("{presumed}{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
+    let digest = format!("{}{outline}{}", frame.digest, losses::tell(settings, &left_out));
     if !digest.is_empty() {
         head.push(Piece::Made(digest.into()));
     }
@@ -96,20 +95,6 @@ fn finish(
     };
     price(settings, state, &mut fold);
     fold
-}
-
-/// Names the commands that ran since the oldest kept part was written and that are only presumed to have left files
-/// alone.
-fn presumed_since(state: &State, kept: usize) -> String {
-    let Some(oldest) = state.shown.parts()[..kept].iter().map(|part| part.message).min() else { return String::new() };
-    let causes = state.knowledge.model().presumed_after(oldest);
-    if causes.is_empty() {
-        return String::new();
-    }
-    let commands = view::named_causes(&causes);
-    format!(
-        "{PRESUMED_START}{oldest} these ran, and are presumed to have left the files above as they are: {commands}\n"
-    )
 }
 
 /// The outlines of what is known but not in the window, within a number of tokens.

@@ -121,7 +121,8 @@ impl RecentItems {
         let mut recent = Self { shortened: Vec::new(), tokens: 0 };
         for at in start..state.conversation.len() {
             let ShownItem { tokens, .. } = state.shown.after_fold(at, &state.conversation);
-            let can_cut = !state.conversation.is_pinned(at);
+            // A thought is sent as it came.
+            let can_cut = !state.conversation.is_pinned(at) && text_of(state.conversation.item(at)).is_some();
             let is_long = can_cut && tokens > limit && settings.meter.text(&state.conversation.text(at)) > limit;
             if !is_long {
                 recent.tokens += tokens;
@@ -142,13 +143,11 @@ fn recent_start(settings: &FoldSettings, state: &State, reduction: Reduction) ->
         return len;
     }
     let (most, exchanges) = match reduction {
-        Reduction::None if settings.policy.careful => (settings.tuning.recent_tokens * 2, LEAST_EXCHANGES * 2),
         Reduction::None => (settings.tuning.recent_tokens, LEAST_EXCHANGES),
         _ => (0, 1),
     };
     // A model that sees no call beside records would write records.
-    let share = if settings.policy.careful { EXCHANGES_SHARE * 2.0 } else { EXCHANGES_SHARE };
-    let most_for_exchanges = (settings.policy.budget as f64 * share) as u64;
+    let most_for_exchanges = (settings.policy.budget as f64 * EXCHANGES_SHARE) as u64;
     let mut start = len;
     let (mut tokens, mut seen) = (0, 0);
     for at in (state.shown.start()..len).rev() {

@@ -42,8 +42,8 @@ pub(super) struct SelectionCuts {
     pub(super) has_lost_steps: bool,
 }
 
-/// Fields of a call that sign it.
-const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
+/// Fields of a call that sign it, or say that its form is not known.
+const AS_IT_CAME: [&str; 3] = ["thoughtSignature", "thought_signature", "as_it_came"];
 
 /// A piece with its tokens.
 type Sized = (Piece, u64);
@@ -95,6 +95,8 @@ struct Past<'a> {
     shown: HashMap<usize, Sized>,
     /// The newest call of each tool, and the newest note of each kind.
     newest: HashSet<usize>,
+    /// What is in force: of everything that can be set, what sets it last.
+    in_force: HashSet<usize>,
     /// What stays although the account has the place of its step: what is pinned, and the steps of the newest calls.
     kept: BTreeSet<usize>,
     /// For each item, the form in which it is shown if its step stays; from where the account ends at least.
@@ -132,6 +134,7 @@ impl<'a> Past<'a> {
             shown_account,
             shown,
             newest: newest(state),
+            in_force: in_force(settings, state),
             kept: BTreeSet::new(),
             forms: BTreeMap::new(),
         };
@@ -161,9 +164,7 @@ impl<'a> Past<'a> {
                 continue;
             }
             let form = match (self.shown.get(&at), text.filter(|_| is_repeated)) {
-                (Some(shown), _) if !self.pinned.kept.contains(&at) && !self.newest.contains(&at) => {
-                    Some(shown.clone())
-                }
+                (Some(shown), _) if !self.stays_as_it_came(at) => Some(shown.clone()),
                 (_, Some(text)) => {
                     Some(self.sized(Piece::Shortened(at, repeated(conversation.speaker(at), &text).into())))
                 }
@@ -174,17 +175,22 @@ impl<'a> Past<'a> {
         forms
     }
 
+    /// Whether an item is pinned, in force, or the newest of its kind.
+    fn stays_as_it_came(&self, at: usize) -> bool {
+        self.pinned.kept.contains(&at) || self.in_force.contains(&at) || self.newest.contains(&at)
+    }
+
     /// The form in which an item stands in its own place; `None` if it is left out.
     fn form(&self, at: usize) -> Option<Piece> {
         let conversation = &self.state.conversation;
-        let is_kept = self.pinned.kept.contains(&at) || self.newest.contains(&at);
+        let is_kept = self.stays_as_it_came(at);
         match &**conversation.item(at) {
-            _ if self.pinned.kept.contains(&at) => Some(Piece::Logged(at)),
+            _ if self.pinned.kept.contains(&at) || self.in_force.contains(&at) => Some(Piece::Logged(at)),
             Item::Message(_) if conversation.speaker(at) == ItemSpeaker::Program => {
                 is_kept.then_some(Piece::Logged(at))
             }
-            // What is signed is sent as it came.
-            Item::FunctionCall(call) if !is_kept && !SIGNATURES.iter().any(|name| call.extra.get(name).is_some()) => {
+            // What is signed or not understood is sent as it came.
+            Item::FunctionCall(call) if !is_kept && !AS_IT_CAME.iter().any(|name| call.extra.get(name).is_some()) => {
                 let limit = self.settings.tuning.argument_bytes;
                 let brief = brief::arguments(&call.arguments, limit);
                 Some(brief.map_or(Piece::Logged(at), |brief| Piece::Shortened(at, brief.into())))
@@ -264,9 +270,10 @@ impl<'a> Past<'a> {
     fn kept_steps(&self) -> BTreeSet<usize> {
         let conversation = &self.state.conversation;
         let mut kept = self.pinned.kept.clone();
-        for at in self.newest.iter().copied().filter(|at| *at < self.end) {
-            match conversation.speaker(at) {
-                ItemSpeaker::Model => kept.extend(conversation.step_of(at, self.end)),
+        for at in self.newest.union(&self.in_force).copied().filter(|at| *at < self.end) {
+            let made = conversation.call_at(at).unwrap_or(at);
+            match conversation.speaker(made) {
+                ItemSpeaker::Model => kept.extend(conversation.step_of(made, self.end)),
                 _ => kept.extend([at]),
             }
         }
@@ -284,7 +291,7 @@ impl<'a> Past<'a> {
     /// The same past without the newest calls, for which there is no room.
     fn without_newest(mut self) -> Self {
         self.newest.clear();
-        self.kept = self.pinned.kept.clone();
+        self.kept = self.kept_steps();
         self.forms = self.all_forms();
         self
     }
@@ -366,4 +373,12 @@ fn newest(state: &State) -> HashSet<usize> {
         newest.extend(name.map(|name| (name, at)));
     }
     newest.into_values().collect()
+}
+
+/// Of each name of what items set, the newest item.
+fn in_force(settings: &FoldSettings, state: &State) -> HashSet<usize> {
+    let conversation = &state.conversation;
+    let held = (0..conversation.len()).filter(|at| conversation.holds(*at));
+    let set = held.flat_map(|at| (settings.sets)(conversation.item(at)).into_iter().map(move |name| (name, at)));
+    set.collect::<HashMap<_, _>>().into_values().collect()
 }

@@ -161,14 +161,14 @@ fn rest_part(packer: &mut Packer<'_>, part: &ViewPart) {
     packer.number(*bytes);
     packer.number(*message);
     packer.list(claims, |packer, claim| {
-        let LinesClaim { file, first, count, hash, first_hash, is_whole, is_in_doubt } = claim;
+        let LinesClaim { file, first, count, hash, first_hash, is_whole, is_changed } = claim;
         packer.number(*file);
         packer.optional(*first);
         packer.number(*count);
         packer.raw(&hash.to_le_bytes());
         packer.raw(&first_hash.to_le_bytes());
         packer.flag(*is_whole);
-        packer.flag(*is_in_doubt);
+        packer.flag(*is_changed);
     });
 }
 
@@ -181,7 +181,7 @@ fn wake_part(unpacker: &mut Unpacker<'_>) -> Result<ViewPart, Damaged> {
             hash: u64::from_le_bytes(unpacker.raw()?),
             first_hash: u64::from_le_bytes(unpacker.raw()?),
             is_whole: unpacker.flag()?,
-            is_in_doubt: unpacker.flag()?,
+            is_changed: unpacker.flag()?,
         })
     };
     Ok(ViewPart {

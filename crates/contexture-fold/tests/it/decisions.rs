@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use contexture_files::disk::NotCompared;
 use contexture_files::model::{Compared, Found, Piece, Region, There};
 use contexture_fold::decision::{self, BringBack, Checked, CutSaid, DecisionError, ShownLines, ViewPart};
 use contexture_fold::{Fold, FoldDecision, FoldWhen};
@@ -81,14 +82,14 @@ fn decisions_without_a_version_are_read_as_version_0_1_wrote_them() {
 #[test]
 fn what_is_stored_names_its_version_and_is_read_again() {
     for (mut stored, decision) in stored_by_version_0_1().into_iter().zip(decisions()) {
-        stored["version"] = 4.into();
+        stored["version"] = 5.into();
         if let Some(part) = stored.get_mut("parts").and_then(|parts| parts.get_mut(0)) {
             part["message"] = 0.into();
         }
         assert_eq!(decision.to_stored(), stored, "this is what is on disks");
         assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
-        // Version 3 stored the same, without calls and outputs, and version 2 without the dialogue.
-        for version in [3, 2] {
+        // Version 4 stored the same, version 3 without calls and outputs, and version 2 without the dialogue.
+        for version in [4, 3, 2] {
             stored["version"] = version.into();
             assert_eq!(FoldDecision::from_stored(&stored).unwrap(), decision);
         }
@@ -119,6 +120,9 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
     let files = vec![
         Compared { file: 4, found: Found::Unchanged },
         Compared { file: 5, found: Found::Gone },
+        Compared { file: 7, found: Found::NotCompared(NotCompared::UnknownDirectory) },
+        // As earlier versions stored it.
+        Compared { file: 8, found: Found::Unreadable },
         Compared {
             file: 6,
             found: Found::There(There { known: 7, lines: 30, is_open: false, has_returns: false, regions }),
@@ -127,11 +131,13 @@ fn what_was_found_on_the_disk_is_stored_by_what_was_known() {
     let decision = FoldDecision::Disk(Checked { at: 12, files });
     let stored = json!({
         "decision": "disk",
-        "version": 4,
+        "version": 5,
         "at": 12,
         "files": [
             {"file": 4, "found": "unchanged"},
             {"file": 5, "found": "gone"},
+            {"file": 7, "found": {"not_compared": "unknown_directory"}},
+            {"file": 8, "found": "unreadable"},
             {"file": 6, "found": {"there": {"known": 7, "lines": 30, "regions": [
                 {"segment": 0, "start": 9, "made_of": [[0, 3], 2, [4, 2]]},
                 {"segment": 1, "start": 20},
@@ -163,7 +169,7 @@ fn a_decision_of_a_newer_version_is_refused() {
         stored["version"] = 99.into();
         let error = FoldDecision::from_stored(&stored).unwrap_err();
         assert!(matches!(error, DecisionError::Newer(99)), "{error:?}");
-        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 4");
+        assert_eq!(error.to_string(), "the decision is stored in version 99, and this program knows versions up to 5");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use contexture_core::Item;
-use contexture_files::disk::OnDisk;
+use contexture_files::disk::{NotCompared, OnDisk};
 use contexture_fold::{Asking, FoldDecision, Folder, Replay};
 
 use contexture_core::item::Role;
@@ -37,6 +37,8 @@ enum Deed {
     Add(usize, usize),
     /// Someone deletes a file, or makes it again.
     Toggle(usize),
+    /// From now on files cannot be compared, or can be again.
+    Lose(Option<NotCompared>),
 }
 
 const FILES: usize = 4;
@@ -54,6 +56,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         1 => (0..FILES).prop_map(Deed::Refused),
         1 => (0..FILES, 0..30_usize).prop_map(|(file, line)| Deed::Redacted(file, line)),
         1 => (0..FILES).prop_map(Deed::Toggle),
+        1 => prop_oneof![Just(None), proptest::sample::select(&NotCompared::ALL).prop_map(Some)].prop_map(Deed::Lose),
     ];
     proptest::collection::vec(deed, 10..60)
 }
@@ -62,6 +65,8 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 struct Disk {
     files: BTreeMap<String, Vec<String>>,
     changes: usize,
+    /// Why nothing is compared, if so.
+    lost: Option<NotCompared>,
 }
 
 fn path_of(file: usize) -> String {
@@ -74,7 +79,7 @@ fn first_lines(file: usize) -> Vec<String> {
 
 impl Disk {
     fn new() -> Self {
-        Self { files: (0..FILES).map(|file| (path_of(file), first_lines(file))).collect(), changes: 0 }
+        Self { files: (0..FILES).map(|file| (path_of(file), first_lines(file))).collect(), changes: 0, lost: None }
     }
 
     /// A line that was nowhere before.
@@ -135,9 +140,10 @@ impl Disk {
             if wanted.is_empty() {
                 return sent(asking.window());
             }
-            let look = |path: &String| match self.files.get(path) {
-                Some(lines) => OnDisk::Text(lines.join("\n") + "\n"),
-                None => OnDisk::Gone,
+            let look = |path: &String| match (self.lost, self.files.get(path)) {
+                (Some(why), _) => OnDisk::NotCompared(why),
+                (None, Some(lines)) => OnDisk::Text(lines.join("\n") + "\n"),
+                (None, None) => OnDisk::Gone,
             };
             asking.found(wanted.iter().map(|wanted| (wanted.file, look(&wanted.path))).collect());
         }
@@ -185,6 +191,10 @@ impl Disk {
             }
             Deed::Toggle(file) => {
                 self.toggle(*file);
+                Vec::new()
+            }
+            Deed::Lose(why) => {
+                self.lost = *why;
                 Vec::new()
             }
         }
@@ -275,4 +285,25 @@ fn what_is_played_looks_at_the_disk() {
     assert!(!shown.contains("changed_1"), "what the agent has not seen is shown: {shown}");
     assert!(shown.contains("changed on disk since you read it, line 4 differs: read it again"), "{shown}");
     assert!(shown.contains("`src/1.rs` is gone from the disk"), "{shown}");
+}
+
+#[test]
+fn what_is_not_compared_says_why_and_is_never_sure() {
+    for why in NotCompared::ALL {
+        let mut deeds = vec![Deed::Lose(Some(why)), Deed::Read(0, None), Deed::Edit(0, 3), Deed::Read(1, Some((2, 9)))];
+        deeds.extend((0..30).map(|_| Deed::Talk));
+        let (_, windows, decisions) = play(&deeds);
+        let reasons = decisions.iter().filter_map(|decision| match decision {
+            FoldDecision::Disk(checked) => Some(checked.not_compared()),
+            _ => None,
+        });
+        assert_eq!(reasons.flatten().next(), Some((why, 2)), "{why:?}");
+        let shown: String = windows.iter().flatten().map(|(_, _, item)| crate::records::text(item) + "\n").collect();
+        let headings: Vec<&str> = shown.lines().filter(|line| line.starts_with("## `src/")).collect();
+        assert!(!headings.is_empty(), "{shown}");
+        for heading in headings {
+            assert!(heading.contains(&format!("not compared ({}), as seen at message ", why.as_str())), "{heading}");
+            assert!(!heading.contains("whole file") && !heading.contains(" sure"), "{heading}");
+        }
+    }
 }

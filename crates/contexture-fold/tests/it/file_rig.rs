@@ -1,9 +1,9 @@
 //! What is claimed of files is held against the disk: sessions of reads, edits, writes and commands in a real shell.
 //!
-//! Every session has a folder of its own with a repository in it. After every call each line of the model that is not
-//! in doubt must be in its file, at its number if that is claimed, next to its neighbours; a whole file must have the
-//! right lines; a deleted file must be gone. After every fold the same is asked of the views in the window, read back
-//! from their text. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others,
+//! Every session has a folder of its own with a repository in it. After every call each line of the model that is verified
+//! must be in its file, at its number; a whole file must have the right lines; a deleted file must be gone; and what is
+//! claimed to be as it was seen or written was in a file once, or was shown. After every fold the same is asked of the
+//! views in the window, read back from their text. `CONTEXTURE_RIG_SESSIONS` runs more sessions, `CONTEXTURE_RIG_SEED` others,
 //! `CONTEXTURE_RIG_LIST` takes the commands from a file, and `CONTEXTURE_RIG_FROM` leaves out the first of them.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use contexture_core::Item;
 use contexture_core::item::{FunctionCall, FunctionCallOutput, Meta, Outcome, Role};
 use contexture_files::dialect::Dialects;
-use contexture_files::model::{FileModel, FileState, Line, Verified};
+use contexture_files::model::{Fact, FileModel, Verified};
 use contexture_files::observer::Observer;
 use contexture_fold::{FoldDecision, Folder};
 use contexture_wire::transcript::Record;
@@ -53,6 +53,8 @@ struct Rig {
     folder: Folder,
     /// The text of each item that the folder was told of.
     logged: Vec<String>,
+    /// Every line that a file of the project had after some step.
+    had: BTreeSet<String>,
     at: u32,
     dice: Dice,
     history: String,
@@ -63,19 +65,19 @@ struct Rig {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     known: usize,
-    sure: usize,
+    whole: usize,
     folds: usize,
     shown: usize,
-    shown_sure: usize,
+    shown_whole: usize,
 }
 
 impl std::ops::AddAssign for Counted {
     fn add_assign(&mut self, other: Self) {
         self.known += other.known;
-        self.sure += other.sure;
+        self.whole += other.whole;
         self.folds += other.folds;
         self.shown += other.shown;
-        self.shown_sure += other.shown_sure;
+        self.shown_whole += other.shown_whole;
     }
 }
 
@@ -105,6 +107,7 @@ impl Rig {
             model: FileModel::new(),
             folder: folder(budget),
             logged: Vec::new(),
+            had: BTreeSet::new(),
             at: 0,
             dice,
             history: format!("seed {seed}, {harness:?}, {budget} tokens\n"),
@@ -253,22 +256,45 @@ impl Rig {
         }
     }
 
+    /// Whether a line was in a file once, or was shown or written.
+    fn was_there(&self, line: &str) -> bool {
+        // The ends of an edit may be parts of lines.
+        let had = || self.had.iter().any(|had| had.contains(line));
+        had() || self.history.contains(line) || self.logged.iter().any(|text| text.contains(line))
+    }
+
     /// Holds every claim of the model against the disk.
     fn check(&mut self) -> Result<(), String> {
+        for name in self.files() {
+            let text = on_disk(&self.root.join(name)).unwrap_or_default();
+            self.had.extend(text.lines().map(str::to_owned));
+        }
         for (index, file) in self.model.files().iter().enumerate() {
             let text = on_disk(&self.root.join(&file.path));
             self.counted.known += file.known_lines();
-            self.counted.sure +=
-                file.segments.iter().flat_map(|segment| &segment.lines).filter(|line| line.is_sure()).count();
-            if file.deleted {
-                if text.is_some() {
-                    return Err(format!("{} is not gone", file.path));
-                }
-                continue;
+            if self.model.is_gone(index) && text.is_some() {
+                return Err(format!("{} is not gone", file.path));
             }
-            check_file(file, text.as_deref()).map_err(|error| format!("{}: {error}", file.path))?;
+            let lines = lines_of(text.as_deref().unwrap_or_default());
+            for (place, segment) in file.segments.iter().enumerate() {
+                for (at, line) in segment.lines.iter().enumerate() {
+                    let claim = self.model.claim(index, place, at..at + 1);
+                    let is_right = match claim.fact {
+                        Fact::Verified => claim.first.is_some_and(|first| lines.get(first - 1) == Some(&&*line.text)),
+                        // What was computed from a line that was seen is shown nowhere, and what was printed of several
+                        // files is no file's.
+                        Fact::Seen => {
+                            line.is_computed || file.path.ends_with("as printed") || self.was_there(&line.text)
+                        }
+                        Fact::Changed => true,
+                    };
+                    if !is_right {
+                        return Err(format!("{}: {:?} {claim:?} is not in {lines:?}", file.path, line.text));
+                    }
+                }
+            }
             if let Some(claim) = self.model.claim_whole(index) {
-                let lines = lines_of(text.as_deref().unwrap_or_default());
+                self.counted.whole += 1;
                 let known: Vec<&str> = file.segments[0].lines.iter().map(|line| &*line.text).collect();
                 if known != lines || text.is_none() {
                     return Err(format!("{} is not whole: {claim:?} {known:?} {lines:?}", file.path));
@@ -291,22 +317,32 @@ impl Rig {
         self.counted.folds += 1;
         for shown in window::views(&window)? {
             self.counted.shown += shown.lines.len();
-            let is_doubtful = shown.grade.starts_with("in doubt");
-            let is_known =
-                ["in doubt", "sure", "presumed (", "verified"].iter().any(|grade| shown.grade.starts_with(grade));
-            if !is_known || (is_doubtful && (shown.first.is_some() || shown.is_whole)) {
+            let is_changed = shown.grade.starts_with("changed since");
+            let is_seen = shown.grade.starts_with("as you saw or wrote it at message");
+            let is_known = is_changed || is_seen || shown.grade.starts_with("verified");
+            if !is_known || (is_changed && (shown.first.is_some() || shown.is_whole)) {
                 return Err(format!("the window claims too much: {shown:?}"));
             }
-            if !is_doubtful {
-                self.counted.shown_sure += shown.lines.len();
-                let named = self.folder.model().files().iter().filter(|file| escaped(&file.path) == shown.path);
-                if !named.into_iter().any(|file| is_on_disk(&shown, &self.root.join(&file.path))) {
-                    return Err(format!("the window is wrong: {shown:?}"));
+            let mut named = self.folder.model().files().iter().filter(|file| escaped(&file.path) == shown.path);
+            let is_computed = |text: &str| {
+                let files = self.folder.model().files().iter().flat_map(|file| &file.segments);
+                files.flat_map(|segment| &segment.lines).any(|line| line.is_computed && *line.text == *text)
+            };
+            let is_right = match is_seen && !shown.is_whole {
+                true => {
+                    let is_printed = shown.path.ends_with("as printed");
+                    is_printed || shown.lines.iter().all(|line| self.was_there(line) || is_computed(line))
                 }
+                false => is_changed || named.any(|file| is_on_disk(&shown, &self.root.join(&file.path))),
+            };
+            self.counted.shown_whole += usize::from(shown.is_whole);
+            if !is_right {
+                return Err(format!("the window is wrong: {shown:?}"));
             }
         }
         for path in window::deleted(&window) {
-            if !path.contains('\u{fffd}') && on_disk(&self.root.join(&path)).is_some() {
+            let is_gone = self.folder.model().place(&path).is_some_and(|file| self.folder.model().is_gone(file));
+            if is_gone && on_disk(&self.root.join(&path)).is_some() {
                 return Err(format!("the window says that {path} is deleted"));
             }
         }
@@ -324,7 +360,7 @@ impl Rig {
             let verified = self.model.verify(self.at, &path, text.as_deref());
             // Lines that were printed of several files are an entry of their own, and no file's.
             let Some(file) = self.model.get(&path) else { continue };
-            assert!(!file.is_unsure() || verified == Verified::Unknown, "{path} is verified\n{}", self.history);
+            assert!(!file.is_changed() || verified == Verified::Unknown, "{path} is verified\n{}", self.history);
         }
         let _ = writeln!(self.history, "(verified)");
     }
@@ -354,34 +390,6 @@ fn is_on_disk(shown: &window::Shown, path: &Path) -> bool {
         Some(first) => first > 0 && is_at(first - 1),
         None => (0..lines.len()).any(is_at),
     }
-}
-
-fn check_file(file: &FileState, text: Option<&str>) -> Result<(), String> {
-    let lines = lines_of(text.unwrap_or_default());
-    for segment in &file.segments {
-        let mut start = 0;
-        for run in segment.lines.chunk_by(|one, next| one.is_sure() == next.is_sure()) {
-            let place = start;
-            start += run.len();
-            if !run[0].is_sure() {
-                continue;
-            }
-            let is_there = |at: usize| {
-                lines
-                    .get(at..at + run.len())
-                    .is_some_and(|real| real.iter().zip(run).all(|(real, line)| **real == *line.text))
-            };
-            let is_right = match segment.first {
-                Some(first) => is_there(first + place - 1),
-                None => (0..lines.len()).any(is_there),
-            };
-            if !is_right {
-                let run: Vec<&str> = run.iter().map(|line: &Line| &*line.text).collect();
-                return Err(format!("{run:?} at {:?}+{place} is not in {lines:?}", segment.first));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn number_of(variable: &str, default: u64) -> u64 {
@@ -487,7 +495,7 @@ fn hold_against_disk(list: &str) {
     }
     println!("{counted:?}");
     assert!(failures.is_empty(), "{} sessions with wrong claims\n{}", failures.len(), failures.join("\n----\n"));
-    assert!(counted.folds > 0 && counted.shown_sure > 0, "nothing was folded: {counted:?}");
+    assert!(counted.folds > 0 && counted.whole > 0, "nothing was folded: {counted:?}");
 }
 
 #[test]

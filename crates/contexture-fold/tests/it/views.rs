@@ -24,17 +24,16 @@ fn shown_after(calls: &[(&str, serde_json::Value, String)]) -> String {
 }
 
 #[test]
-fn a_view_says_since_when_lines_may_have_changed() {
+fn a_view_says_at_which_message_lines_were_seen_and_what_changed_them() {
     let text: String = (1..=30).map(|line| format!("{line:6}→let line_{line} = {line};\n")).collect();
     let read = ("Read", json!({"file_path": "src/a.rs"}), text);
+    let seen = shown_after(std::slice::from_ref(&read));
+    assert!(seen.contains("## `src/a.rs`: whole file, 30 lines, as you saw or wrote it at message "), "{seen}");
     let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
-    let sure = shown_after(std::slice::from_ref(&read));
-    assert!(sure.contains("## `src/a.rs`: whole file, 30 lines, sure\n"), "{sure}");
-    let presumed = shown_after(&[read, format]);
-    assert!(presumed.contains("## `src/a.rs`: 30 lines, presumed (`cargo fmt` ran since)\n"), "{presumed}");
-    let untidy: String = (1..=30).map(|line| format!("{line:6}→let line_{line}=f({line},1){{\n")).collect();
-    let read = ("Read", json!({"file_path": "src/a.rs"}), untidy);
-    let format = ("Bash", json!({"command": "cargo fmt"}), String::new());
-    let unsure = shown_after(&[read, format]);
-    assert!(unsure.contains("## `src/a.rs`: 30 lines, in doubt (may have changed since `cargo fmt`)\n"), "{unsure}");
+    let open = shown_after(&[read.clone(), format]);
+    assert!(open.contains("## `src/a.rs`: 30 lines, as you saw or wrote it at message "), "{open}");
+    let pattern = ("Bash", json!({"command": "sed -i 's/l.t/x/' src/a.rs"}), String::new());
+    let changed = shown_after(&[read, pattern]);
+    let heading = "## `src/a.rs`: 30 lines, changed since by `sed -i s/l.t/x/ src/a.rs`\n";
+    assert!(changed.contains(heading), "{changed}");
 }

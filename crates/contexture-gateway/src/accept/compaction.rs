@@ -26,12 +26,17 @@ fn has_any(mut phrases: impl Iterator<Item = &'static str>, text: &str) -> bool 
 }
 
 /// Where the client asks the model to summarise the conversation, if it does: the first message that asks for it. It may
-/// be followed by reminders, and be beside an output. It is 0 if the request has nothing else.
+/// be followed by reminders, and be beside an output. It is 0 if the request has nothing else, and the number of messages
+/// if a field of the request asks for it.
 pub(crate) fn compaction(request: &Request<'_>) -> Option<usize> {
     let messages = request.messages();
     let last = messages.len().checked_sub(1)?;
     if request.asks_for_compaction() {
         return Some(last);
+    }
+    if request.asks_for_summary() {
+        // No message asks for it.
+        return Some(messages.len());
     }
     let units = |at: usize| read(request.format(), messages[at], None).unwrap_or_default();
     let is_of_model = |at: usize| units(at).first().is_some_and(|unit| unit.item.is_of_model());
@@ -63,9 +68,18 @@ fn said(units: &[Unit]) -> String {
 
 /// Whether the instructions of a request are for a summary.
 fn is_instructed(request: &Request<'_>, lead: usize) -> bool {
-    let leading = request.messages().iter().take(lead).map(|message| message.get());
-    let is_asked = |text: &str| has_any(instructs(), text) || has_any(asks(), text);
-    request.others().into_iter().chain(leading).any(is_asked)
+    instructions(request, lead).any(|text| has_any(instructs(), text) || has_any(asks(), text))
+}
+
+fn instructions<'a>(request: &Request<'a>, lead: usize) -> impl Iterator<Item = &'a str> {
+    let leading: Vec<&str> = request.messages().iter().take(lead).map(|message| message.get()).collect();
+    request.others().into_iter().chain(leading)
+}
+
+/// Whether the client asks something about a conversation, beside it, with messages out of its middle.
+pub(crate) fn is_aside(request: &Request<'_>) -> bool {
+    let asked = || every(|agent| agent.aside().instructs()).copied();
+    !request.has_tools() && instructions(request, request.leading_instructions()).any(|text| has_any(asked(), text))
 }
 
 #[cfg(test)]
@@ -113,6 +127,16 @@ mod tests {
         // Where instructions are a message, the others come after it.
         let lead = usize::from(format == Format::Chat);
         assert_eq!(found, expected.map(|at| if at == 0 { 0 } else { at + lead }), "{format:?}: {body}");
+    }
+
+    #[test]
+    fn a_question_beside_the_conversation_is_known_by_its_instructions() {
+        for words in every(|agent| agent.aside().instructs()) {
+            let body = request(Format::Gemini, &format!("{words}, or not."), &["Do it.", "Done.", "Is it?"], false);
+            assert!(is_aside(&Request::parse(Format::Gemini, &body).unwrap()));
+            let with_tools = request(Format::Gemini, words, &["Do it."], true);
+            assert!(!is_aside(&Request::parse(Format::Gemini, &with_tools).unwrap()));
+        }
     }
 
     #[test]

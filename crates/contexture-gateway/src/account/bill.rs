@@ -104,12 +104,22 @@ pub struct Bill {
     pub sent: u64,
     /// Tokens that pass-through would have sent.
     pub came: u64,
+    /// Whether the agent would have summarised its conversation by now, so that nothing counts as saved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_beyond: bool,
     /// What a fold cost, if there was one.
     #[serde(default)]
     pub fold: Option<FoldBill>,
     /// Whether what the folds so far have cost is paid back with this request.
     #[serde(default)]
     pub has_paid_back: bool,
+}
+
+impl Bill {
+    /// Tokens of the request with which it is compared.
+    pub(crate) fn passed(&self) -> u64 {
+        if self.is_beyond { self.sent } else { self.came }
+    }
 }
 
 /// What a fold cost, as it was billed.
@@ -194,16 +204,18 @@ impl Account {
         if is_same && self.last.time_ms() > 0 && !self.is_cold(prices, sent.time_ms) {
             self.finds.learn(&self.last, usage.cache_read);
         }
+        let is_beyond = self.is_changed && sent.most.is_some_and(|most| came > most);
         let passed_through = match self.is_changed {
             false => billed,
-            // Nobody knows what the client would have sent instead of what does not fit, so nothing counts as saved.
-            true if sent.window.is_some_and(|window| came > window) => billed,
+            // The agent would have asked for a summary. Nobody knows what it would have sent after that, so nothing more
+            // counts as saved.
+            true if is_beyond => billed + self.summary(prices, &sent),
             true => self.pass_through(model.least, prices, sent, usage, came),
         };
         let grown = self.grown_by(&sent, total, came);
         let fold = self.fold_bill(prices, folded, usage, grown, billed);
         let has_paid_back = self.pay_back(prices, sent, usage, grown, billed);
-        let bill = Bill { billed, passed_through, sent: total, came, fold, has_paid_back };
+        let bill = Bill { billed, passed_through, sent: total, came, is_beyond, fold, has_paid_back };
         self.billed += bill.billed;
         self.passed_through += bill.passed_through;
         // Where writing to the cache is reported, what is neither read nor written was not cached; elsewhere all is.
@@ -215,6 +227,13 @@ impl Account {
         self.rates.learn(&self.last, &sent, total);
         self.last = LastRequest::new(&sent, Reported { came, sent: total, held, time_ms: now_ms });
         bill
+    }
+
+    /// What the input of the agent's own summary would have cost, if this is the first request that needs one: all of the
+    /// conversation, most of it read from the cache.
+    fn summary(&self, prices: &Prices, sent: &SentRequest) -> f64 {
+        let most = sent.most.unwrap_or(u64::MAX);
+        if self.last.came() <= most { prices.read * self.last.came() as f64 } else { 0.0 }
     }
 
     /// The request with what the provider keeps for it added to our own counts.
@@ -324,7 +343,7 @@ impl Account {
         let held = self.debt.unfolded.saturating_sub(self.last.sent().saturating_sub(self.still_held(&sent)));
         self.debt.unfolded = self.debt.unfolded.saturating_add_signed(grown);
         let unfolded = self.debt.unfolded;
-        if sent.window.is_some_and(|window| unfolded > window) {
+        if sent.most.is_some_and(|most| unfolded > most) {
             return false;
         }
         let held = if self.is_cold(prices, sent.time_ms) { 0 } else { self.finds.of(held).min(unfolded) };

@@ -1,5 +1,7 @@
 //! The record of one request, from which receipts are made.
 
+use std::collections::BTreeMap;
+
 use contexture::wire::{Format, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -226,9 +228,18 @@ pub struct DecidedNote {
     /// What of the dialogue a fold had to cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<CutNote>,
+    /// Of the lines that the agent last read of the files that it works on, the share that is in the window after a fold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_view: Option<f64>,
+    /// Those files of which no line is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
     /// How many facts and passages were recalled.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recalled: usize,
+    /// Files that were about to be shown and could not be compared with the disk, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_compared: BTreeMap<String, usize>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -252,7 +263,7 @@ impl DecidedNote {
         let (reason, left_out, cut) = (reason.into(), Vec::new(), Vec::new());
         let (before_tokens, after_tokens, cost, saves_per_request) = (0, 0, 0.0, 0.0);
         let (is_forced, estimated) = (false, None);
-        let recalled = 0;
+        let (recalled, not_compared) = (0, BTreeMap::new());
         Self {
             what,
             reason,
@@ -264,7 +275,10 @@ impl DecidedNote {
             estimated,
             left_out,
             cut,
+            in_view: None,
+            unseen: Vec::new(),
             recalled,
+            not_compared,
         }
     }
 

@@ -26,8 +26,9 @@ pub(crate) struct SentRequest {
     pub has_apart: bool,
     /// How the client changed what it had sent before, if it did.
     pub rewritten: Option<Rewritten>,
-    /// The most tokens that the provider takes, if that is known.
-    pub window: Option<u64>,
+    /// The most tokens that the agent would have sent: with more it summarises its conversation, or the model refuses it.
+    /// `None` if that is not known.
+    pub most: Option<u64>,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub time_ms: u64,
 }

@@ -1,6 +1,7 @@
 //! A conversation together with its folder.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use contexture::files::dialect::Dialects;
 use contexture::files::disk::Gate;
@@ -10,9 +11,11 @@ use contexture::fold::{Asking, FoldDecision, Folder, Meter, Policy, Replay, Rest
 use contexture::host::FsAdapter;
 use contexture::item::{Item, Role};
 use contexture::tokens::TokenCounter;
-use contexture::wire::{Format, Plan, WireError};
+use contexture::wire::in_force::{set_by, unread_kinds};
+use contexture::wire::{Format, Plan, WireError, raw_digest};
 use serde_json::value::RawValue;
 
+use crate::conversation::in_view::{FilesInView, files_in_view};
 use crate::conversation::reading::{Attached, ConversationReading, ItemPlace};
 
 /// How an agent with a shell can show the whole of a shortened text.
@@ -23,12 +26,31 @@ const SHOW_COMMAND: &str = "`contexture show`";
 pub(crate) struct FolderSettings {
     /// What tools do.
     pub dialects: Dialects,
-    /// The working directory of the agent.
-    pub directory: Option<Arc<str>>,
     /// Whether shortened texts can be shown in full again.
     pub can_show: bool,
     /// Counts tokens.
     pub counter: Arc<dyn TokenCounter>,
+    /// How all conversations look at the disk.
+    pub gate: Gate,
+}
+
+/// The agent's files, and how long a request may wait for them.
+#[derive(Clone, Copy)]
+pub(crate) struct Disk<'d> {
+    /// The files.
+    pub files: &'d Arc<dyn FsAdapter>,
+    /// When the files of a request are no longer waited for, all of them together.
+    pub until: Instant,
+}
+
+/// Files in use that are looked at while no request waits.
+const WARMED: usize = 32;
+
+impl Disk<'_> {
+    /// Completes when files are no longer waited for.
+    async fn passed(self) {
+        tokio::time::sleep_until(self.until.into()).await;
+    }
 }
 
 /// A folder, with the position of its items in the requests.
@@ -87,12 +109,44 @@ pub struct FolderSnapshot {
 
 impl ConversationFolder {
     /// Creates an empty folder.
-    pub fn new(format: Format, lead: usize, policy: Policy, settings: &FolderSettings, attached: Attached) -> Self {
-        let folder = Folder::new(policy, Meter::new(settings.counter.clone())).with_dialects(settings.dialects.clone());
+    ///
+    /// `directory` is where the agent works, if its instructions say it.
+    pub fn new(
+        format: Format,
+        lead: usize,
+        policy: Policy,
+        settings: &FolderSettings,
+        directory: Option<Arc<str>>,
+        attached: Attached,
+    ) -> Self {
+        let folder = Folder::new(policy, Meter::new(settings.counter.clone()))
+            .with_dialects(settings.dialects.clone())
+            .with_settings(set_by);
         let folder = if settings.can_show { folder.with_output_tool(SHOW_COMMAND) } else { folder };
-        let (directory, counter) = (settings.directory.clone(), settings.counter.clone());
-        let reading = ConversationReading::new(format, lead, directory, counter, attached);
-        Self { folder, reading, gate: Gate::default(), late: None, bound: Bound::default(), rewrites: 0 }
+        let reading = ConversationReading::new(format, lead, directory, settings.counter.clone(), attached);
+        Self { folder, reading, gate: settings.gate.beside(), late: None, bound: Bound::default(), rewrites: 0 }
+    }
+
+    /// Says which kinds of blocks stay as they came, because a fold of some was refused.
+    pub fn sparing(self, kinds: Vec<Box<str>>) -> Self {
+        if kinds.is_empty() {
+            return self;
+        }
+        let spared = move |item: &Item| {
+            let mut sets = set_by(item);
+            if unread_kinds(item).iter().any(|kind| kinds.contains(kind)) {
+                let text = serde_json::to_string(item).unwrap_or_default();
+                sets.push(format!("spared {}", raw_digest(text.as_bytes())).into());
+            }
+            sets
+        };
+        Self { folder: self.folder.with_settings(spared), ..self }
+    }
+
+    /// Says whether the model's thoughts in messages that are read from now on are what it says to people.
+    pub fn telling_in_thoughts(mut self, tells_in_thoughts: bool) -> Self {
+        self.reading.tell_in_thoughts(tells_in_thoughts);
+        self
     }
 
     /// Says how often the client had changed its past before its messages are read.
@@ -168,7 +222,7 @@ impl ConversationFolder {
 
     /// Whether the files that decisions made too late show are still as they show them. Files that newer messages name
     /// are not looked at: those messages tell what became of them.
-    pub fn holds_on(&mut self, disk: Option<&dyn FsAdapter>, newer: &[&RawValue]) -> bool {
+    pub fn holds_on(&mut self, disk: Option<Disk<'_>>, newer: &[&RawValue]) -> bool {
         let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else { return true };
         let decisions = self.late.as_ref().map(|late| late.decisions.as_slice()).unwrap_or_default();
         let mut wanted = self.folder.files_of(decisions);
@@ -177,8 +231,15 @@ impl ConversationFolder {
             !newer.iter().any(|message| message.get().contains(name))
         });
         // This runs on a blocking thread, so it may wait.
-        let found = runtime.block_on(self.gate.look(disk, &wanted));
+        let found = runtime.block_on(async { self.gate.look(disk.files, &wanted, disk.passed()).await });
         !self.folder.differs(found)
+    }
+
+    /// Looks at the files in use while no request waits, so that less is left to do when they are about to be shown.
+    pub fn warm(&self, files: &Arc<dyn FsAdapter>) {
+        if tokio::runtime::Handle::try_current().is_ok() {
+            self.gate.warm(files, self.folder.files_in_use(WARMED));
+        }
     }
 
     /// Takes a snapshot of the folder. There is none while decisions are not in effect yet.
@@ -212,13 +273,13 @@ impl ConversationFolder {
     }
 
     /// Decides what to send for the current request. Files about to be shown are checked on the disk, if there is one.
-    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> NewDecisions {
+    pub fn request(&mut self, policy: Policy, is_cold: bool, disk: Option<Disk<'_>>) -> NewDecisions {
         let decisions = self.decide(policy, is_cold, disk);
         NewDecisions { plan: self.plan(), decisions, named: Vec::new() }
     }
 
     /// The same without the plan.
-    pub fn decide(&mut self, policy: Policy, is_cold: bool, disk: Option<&dyn FsAdapter>) -> Vec<FoldDecision> {
+    pub fn decide(&mut self, policy: Policy, is_cold: bool, disk: Option<Disk<'_>>) -> Vec<FoldDecision> {
         self.folder.set_policy(policy);
         if is_cold {
             self.folder.cache_is_cold();
@@ -241,12 +302,18 @@ impl ConversationFolder {
         self.folder.standing()
     }
 
+    /// What the window shows of the files that the agent works on.
+    pub fn files_in_view(&self) -> FilesInView {
+        let texts: Vec<Arc<str>> = self.folder.window().iter().map(text_of).collect();
+        files_in_view(self.log(), texts.iter().map(|text| &**text))
+    }
+
     /// The items read so far, each with its tokens.
     pub fn log(&self) -> &[(Arc<Item>, u64)] {
         self.reading.log()
     }
 
-    fn ask(&mut self, disk: Option<&dyn FsAdapter>) {
+    fn ask(&mut self, disk: Option<Disk<'_>>) {
         let Self { folder, gate, .. } = self;
         // This runs on a blocking thread, so it may wait.
         let Some((disk, runtime)) = disk.zip(tokio::runtime::Handle::try_current().ok()) else {
@@ -260,7 +327,7 @@ impl ConversationFolder {
                 asking.window();
                 return;
             }
-            asking.found(runtime.block_on(gate.look(disk, &wanted)));
+            asking.found(runtime.block_on(async { gate.look(disk.files, &wanted, disk.passed()).await }));
         }
     }
 
@@ -283,6 +350,10 @@ impl ConversationFolder {
                 while empty.next_if(|message| *message < first).is_some() {}
             }
             if self.is_refused(shown) {
+                let told = shown.item.as_reasoning().filter(|thought| thought.is_told);
+                if let Some((thought, place)) = told.zip(shown.position.and_then(|at| self.reading.place(at))) {
+                    plan.push_unit(place.message, place.unit, place.of, Some(thought.text.as_str().into()));
+                }
                 continue;
             }
             let place = shown.position.and_then(|at| self.reading.place(at)).filter(|_| !is_head);
@@ -380,7 +451,7 @@ impl ConversationFolder {
 
     /// Whether every call in the window has its output and every output its call. Providers refuse anything else.
     pub fn is_paired(&self) -> bool {
-        let mut open: Vec<&str> = Vec::new();
+        let (mut open, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         for shown in self.folder.window() {
             match &*shown.item {
                 Item::FunctionCall(call) => open.push(&call.call_id),
@@ -388,12 +459,15 @@ impl ConversationFolder {
                     Some(at) => {
                         open.swap_remove(at);
                     }
-                    None => return false,
+                    None => alone.push(&output.call_id),
                 },
                 _ => {}
             }
         }
-        open.is_empty()
+        // A call that the client only refers to is in none of its requests.
+        let has_call =
+            |id: &&str| self.log().iter().any(|(item, _)| item.as_call().is_some_and(|call| &*call.call_id == *id));
+        open.is_empty() && !alone.iter().any(has_call)
     }
 }
 

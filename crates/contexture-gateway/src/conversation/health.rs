@@ -14,9 +14,9 @@ pub(crate) enum StopReason {
     AskedFor,
     /// Something went wrong inside the gateway.
     WentWrong,
-    /// The provider refused a rewritten request.
+    /// The provider refused a fold again. What was decided before stays.
     Refused,
-    /// The provider refused a rewritten request again, although nothing new was decided.
+    /// The provider refused a rewritten request again, or what it had accepted before.
     RefusedTwice,
     /// A request cannot be read, or not be written as decided.
     Misread(String),
@@ -51,10 +51,12 @@ impl fmt::Display for StopReason {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     stopped: Option<StopReason>,
-    /// Whether the provider has refused a rewritten request and then accepted it as it came.
+    /// Whether the provider has refused a rewritten request and then accepted it in another form.
     is_refused: bool,
     /// Whether the provider has refused a request in every form, and its being rewritten may be why.
     was_refused: bool,
+    /// The kinds of blocks that were in a fold that was refused. They stay as they came.
+    spared: Vec<Box<str>>,
     /// How many requests in a row could not be written as decided.
     failures: u32,
 }
@@ -120,10 +122,16 @@ impl Health {
         self.was_refused || self.is_refused
     }
 
-    /// Notes that the provider refused a rewritten request and then accepted it as it came. Returns whether it is the
-    /// first time.
-    pub fn note_refusal(&mut self) -> bool {
+    /// Notes that the provider refused a fold in which blocks of these kinds were, and then accepted another form. Returns
+    /// whether it is the first time.
+    pub fn note_refusal(&mut self, kinds: Vec<Box<str>>) -> bool {
+        self.spared.extend(kinds);
         !std::mem::replace(&mut self.is_refused, true)
+    }
+
+    /// The kinds of blocks that stay as they came.
+    pub fn spared(&self) -> &[Box<str>] {
+        &self.spared
     }
 }
 

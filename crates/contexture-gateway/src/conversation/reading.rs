@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use contexture::item::{FunctionCall, Item, Meta, Origin};
 use contexture::tokens::TokenCounter;
-use contexture::wire::{Format, WireError, groups, read_at, unit_tokens};
+use contexture::wire::{Format, WireError, groups, read_at, told, unit_tokens};
 use serde_json::value::RawValue;
+
+use super::directory::of_message;
 
 /// The part number of a text that is sent after a message.
 const AFTER_MESSAGE: usize = usize::MAX;
@@ -30,6 +32,8 @@ pub(crate) struct ConversationReading {
     lead: usize,
     directory: Option<Arc<str>>,
     counter: Arc<dyn TokenCounter>,
+    /// Whether the model's thoughts are what it says to people.
+    tells_in_thoughts: bool,
     /// Texts that are sent after messages that name files.
     attached: Attached,
     /// How many messages were read, including the leading instructions.
@@ -78,6 +82,7 @@ impl ConversationReading {
             lead,
             directory,
             counter,
+            tells_in_thoughts: false,
             attached,
             messages: lead,
             empty: Vec::new(),
@@ -122,6 +127,11 @@ impl ConversationReading {
         self.empty.iter().copied()
     }
 
+    /// Says whether the model's thoughts in messages that are read from now on are what it says to people.
+    pub fn tell_in_thoughts(&mut self, tells_in_thoughts: bool) {
+        self.tells_in_thoughts = tells_in_thoughts;
+    }
+
     /// Adds a text to be sent after a message that has not been read yet.
     pub fn attach(&mut self, message: usize, text: Arc<str>) {
         self.attached.insert(message, text);
@@ -136,9 +146,13 @@ impl ConversationReading {
         let mut units: Vec<(ItemPlace, Item)> = Vec::new();
         let mut empty = Vec::new();
         for at in self.messages..self.messages + new.len() {
-            // The working directory is known at the start; later calls say where they run.
-            let directory = self.directory.as_ref().filter(|_| at == self.lead);
-            let read = read_at(self.format, messages, at, directory)?;
+            let is_first = at == self.lead;
+            // What instructions say holds from the start; messages may say otherwise, and later calls say where they run.
+            let read = read_at(self.format, messages, at, self.directory.as_ref().filter(|_| is_first))?;
+            let mut read = if self.tells_in_thoughts { told(read) } else { read };
+            for unit in &mut read {
+                note_directory(&mut unit.item, is_first);
+            }
             let of = read.len();
             if of == 0 {
                 empty.push(at);
@@ -184,6 +198,13 @@ impl ConversationReading {
     fn call_of(&self, id: &str, before: usize) -> Option<&FunctionCall> {
         let calls = self.log[..before].iter().rev().filter_map(|(item, _)| item.as_call());
         calls.into_iter().find(|call| &*call.call_id == id)
+    }
+}
+
+/// Notes the directory that a message says the agent works in.
+fn note_directory(item: &mut Item, is_first: bool) {
+    if let (Some(path), Item::Message(message)) = (of_message(item, is_first), item) {
+        message.meta.directory = Some(path);
     }
 }
 

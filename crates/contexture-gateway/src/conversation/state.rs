@@ -117,6 +117,13 @@ impl ConversationState {
         is_new
     }
 
+    /// Notes that a request with this many messages is sent by a plan that is no decision. What comes after it goes on
+    /// from that.
+    pub(crate) fn note_plan(&mut self, messages: usize, plan: Plan) {
+        self.decisions.set_plan(messages, plan);
+        self.stored.note_change();
+    }
+
     /// Handles that a request with this many messages was decided about and not sent: if it comes again it is new.
     pub(crate) fn note_unsent(&mut self, messages: usize) {
         self.decisions.take_back(messages);
@@ -132,22 +139,42 @@ impl ConversationState {
         self.health.note_unclear_refusal();
     }
 
-    /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it as it
-    /// came: the last decisions were at fault. They are reverted, and nothing more is folded. If that has happened
-    /// before, all decisions are reverted. So they are if it was accepted without its reasoning, which stays away then:
-    /// what the model says next is bound to what was sent now.
-    pub(crate) fn note_refusal(&mut self, messages: usize, unbound: Option<Plan>) {
-        let (from, why) = match self.health.note_refusal() {
-            true if unbound.is_some() => (0, StopReason::Refused),
-            true => (messages, StopReason::Refused),
-            false => (0, StopReason::RefusedTwice),
+    /// Handles that the provider refused a request with this many messages as it was rewritten, and accepted it in
+    /// another form: the last decisions were at fault. They are reverted; blocks of these kinds, which were in them, stay
+    /// as they came, and folding goes on. A second refusal ends it: what was accepted before stays if it is now, and
+    /// everything is reverted otherwise. So it is if the request was accepted without its reasoning, which stays away
+    /// then: what the model says next is bound to what was sent now.
+    pub(crate) fn note_refusal(&mut self, messages: usize, kinds: Vec<Box<str>>, accepted: AcceptedForm) {
+        let is_first = self.health.note_refusal(kinds);
+        let (from, why, unbound) = match accepted {
+            AcceptedForm::Earlier => (messages, (!is_first).then_some(StopReason::Refused), None),
+            AcceptedForm::Original { was_earlier_refused, unbound } => {
+                let is_last = !is_first || was_earlier_refused;
+                let from = if is_last || unbound.is_some() { 0 } else { messages };
+                (from, is_last.then_some(StopReason::RefusedTwice), unbound)
+            }
         };
         self.decisions.take_back(from);
-        self.health.stop(why);
+        if let Some(why) = why {
+            self.health.stop(why);
+        }
         self.stored.cut(self.decisions.steps().len(), self.decisions.entries().len());
         if let Some(plan) = unbound {
             self.decisions.set_plan(messages, plan);
         }
         self.stored.note_change();
     }
+}
+
+/// The form of a request that the provider accepted after it had refused another one.
+pub(crate) enum AcceptedForm {
+    /// What it had accepted before, with the new messages.
+    Earlier,
+    /// The request as it came.
+    Original {
+        /// Whether it was tried before with what the provider had accepted.
+        was_earlier_refused: bool,
+        /// What was sent of it, if that was without its reasoning.
+        unbound: Option<Plan>,
+    },
 }

@@ -12,17 +12,21 @@ use super::folding::{CurrentFolder, Folding};
 use super::notes::{edits_note, note_of};
 use super::outgoing::Outgoing;
 use super::past::rewritten as rewritten_past;
-use super::policy::{head_tokens, is_above, may_be_above, policy, requested_model};
+use super::plain;
+use super::policy::{
+    MOST_TIMES_BUDGET, bytes_within, fits_whole, head_tokens, is_above, may_be_above, policy, requested_model,
+    times_budget, times_budget_whole,
+};
 use super::prepared::{BodySizes, OwnCount, PreparedRequest, RequestedModel};
 use super::progress::Progress;
 use super::reason::PassReason;
 use super::rewriting::{allowed, has_bound_reasoning, rewritten, unbound, without_reasoning};
 use super::texts::texts_of;
-use crate::accept::compaction::compaction;
+use crate::accept::compaction::{compaction, is_aside};
 use crate::accept::incoming::IncomingRequest;
 use crate::conversation::Conversation;
 use crate::conversation::decisions::DecisionEntry;
-use crate::conversation::folder::{ConversationFolder, NewDecisions};
+use crate::conversation::folder::{ConversationFolder, Disk, NewDecisions};
 use crate::conversation::health::StopReason;
 use crate::conversation::state::ConversationState;
 use crate::find::index::{ConversationIndex, FoundConversation};
@@ -43,8 +47,6 @@ pub(crate) struct Decider {
     folding: Folding,
     /// Whether a user paused the gateway: requests are followed, but sent as they came.
     is_paused: AtomicBool,
-    /// Whether folding is careful, because signals of harm are above those of the held-out group.
-    is_careful: AtomicBool,
 }
 
 /// A request that was parsed.
@@ -80,8 +82,7 @@ impl Decider {
         let folding = Folding::new(&options, store.is_some());
         let index = ConversationIndex::new(store.clone(), options.holdout, options.place());
         let keeper = Keeper::new(store, options.clock.clone());
-        let (is_paused, is_careful) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { options, index, keeper, folding, is_paused, is_careful }
+        Self { options, index, keeper, folding, is_paused: AtomicBool::new(false) }
     }
 
     /// Sends requests as they came from now on, or as decided again. What was decided before stays, and applies again
@@ -93,11 +94,6 @@ impl Decider {
     /// Whether requests are sent as they came, because a user asked for it.
     pub fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
-    }
-
-    /// Folds carefully from now on, or as usual: only when a window is full, and with more of what is recent.
-    pub fn set_careful(&self, is_careful: bool) {
-        self.is_careful.store(is_careful, Ordering::Relaxed);
     }
 
     /// Returns what is sent for a request, with new decisions if there is time.
@@ -117,42 +113,87 @@ impl Decider {
         self.passed(incoming, None, why)
     }
 
-    /// Applies the earlier decisions to a request for which no new ones were made in time.
+    /// Applies the earlier decisions to a request for which no new ones were made in time. One that is far above its budget
+    /// is folded plainly.
     pub fn fallback(
         &self,
         incoming: &IncomingRequest,
         found: Option<FoundConversation>,
         why: PassReason,
+        is_far_above: bool,
     ) -> PreparedRequest {
         let Ok(request) = parsed(incoming) else { return self.passed(incoming, None, why) };
         let why = if self.is_paused() { PassReason::Paused } else { why };
+        let requested = requested_model(&self.options, &incoming.asks, Some(&request));
+        // It took too long already, so it does not wait for the disk.
+        let arrived = ParsedRequest { incoming, request: &request, requested: &requested, until: Instant::now() };
         match found {
             Some(found) if found.conversation.beginning().is_held_out => {
                 self.passed(incoming, Some(&request), why).of(found.conversation)
             }
-            // It took too long already, so it does not wait for the disk.
             Some(found) => {
-                let requested = requested_model(&self.options, &incoming.asks, Some(&request));
-                let arrived =
-                    ParsedRequest { incoming, request: &request, requested: &requested, until: Instant::now() };
-                self.replayed(arrived, found, why)
+                let plain = is_far_above.then(|| self.plain(arrived, found.conversation.beginning().lead)).flatten();
+                let Some(plan) = plain else {
+                    let is_above = times_budget(&self.options, &request, &found.conversation, &requested) > 1.0;
+                    let is_late = matches!(why, PassReason::TooLong) && is_above;
+                    let why = if is_late { PassReason::TooLongAbove } else { why };
+                    return self.replayed(arrived, found, why);
+                };
+                found.conversation.state().note_plan(found.messages, plan);
+                self.replayed(arrived, found, PassReason::Plain)
             }
-            None => self.passed(incoming, Some(&request), why),
+            None => {
+                let may_fold =
+                    !self.is_paused() && self.options.holdout == 0.0 && self.is_conversation(incoming, &request);
+                let is_far_above =
+                    may_fold && times_budget_whole(&self.options, &request, &requested) > MOST_TIMES_BUDGET;
+                let plan = is_far_above.then(|| self.plain(arrived, request.leading_instructions())).flatten();
+                match plan {
+                    Some(plan) => {
+                        self.prepared(incoming, Some(&request), self.applied(&request, &plan, PassReason::Plain))
+                    }
+                    None => self.passed(incoming, Some(&request), why),
+                }
+            }
         }
     }
 
+    /// A plan without views for a request, if its provider accepts what it makes of it.
+    fn plain(&self, ParsedRequest { request, requested, .. }: ParsedRequest<'_, '_>, lead: usize) -> Option<Plan> {
+        let bytes = bytes_within(&self.options, request, requested, lead);
+        let plan = plain::plan(request, lead, bytes)?;
+        allowed(request, &plan, false).is_ok().then_some(plan)
+    }
+
+    /// Whether a request is one of a conversation that may be folded.
+    fn is_conversation(&self, incoming: &IncomingRequest, request: &Request<'_>) -> bool {
+        !incoming.is_count
+            && !incoming.is_compaction
+            && !self.options.observe
+            && request.previous_response().is_none()
+            && !request.is_of_thread()
+            && compaction(request).is_none()
+            && !is_aside(request)
+            && self.theirs(request).is_none()
+    }
+
     fn decided(&self, arrived: ParsedRequest<'_, '_>, progress: &Progress) -> Result<PreparedRequest, PassReason> {
-        let ParsedRequest { incoming, request, .. } = arrived;
+        let ParsedRequest { incoming, request, requested, .. } = arrived;
         if incoming.is_count {
             return Ok(self.counted(arrived));
         }
         if let Some(previous) = request.previous_response() {
             progress.note_nothing();
-            let passed = self.passed(incoming, Some(request), PassReason::Elsewhere);
+            let why = if request.is_of_thread() { PassReason::Thread } else { PassReason::Elsewhere };
+            let passed = self.passed(incoming, Some(request), why);
             return Ok(match self.index.answered(&previous, &incoming.scope) {
                 Some(conversation) => passed.of(conversation),
                 None => passed,
             });
+        }
+        if is_aside(request) {
+            progress.note_nothing();
+            return Err(PassReason::Aside);
         }
         let prompt =
             compaction(request).or_else(|| request.messages().len().checked_sub(1).filter(|_| incoming.is_compaction));
@@ -162,8 +203,14 @@ impl Decider {
             return Err(PassReason::SummedUp);
         }
         let (found, is_above) = self.found(arrived, messages, progress)?;
-        if found.conversation.beginning().is_held_out {
-            return Ok(self.passed(incoming, Some(request), PassReason::HeldOut).of(found.conversation));
+        let passed = match () {
+            () if found.conversation.beginning().is_held_out => Some(PassReason::HeldOut),
+            // What it has now, it has for all requests to come.
+            () if request.is_of_thread() => Some(PassReason::Thread),
+            () => None,
+        };
+        if let Some(why) = passed {
+            return Ok(self.passed(incoming, Some(request), why).of(found.conversation));
         }
         if self.is_paused() {
             // That it is sent is noted, so that nothing of it counts as new afterwards.
@@ -173,7 +220,8 @@ impl Decider {
             return Ok(self.replayed(arrived, found, why));
         }
         match prompt {
-            Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUp)),
+            Some(_) if fits_whole(request, &found.conversation, requested) => Ok(self.summed_up(arrived, found)),
+            Some(_) if !is_above => Ok(self.replayed(arrived, found, PassReason::SummedUpFolded)),
             // A summary must fit: what the provider refuses helps nobody.
             Some(_) => {
                 let (found, is_above) = self.found(arrived, request.messages().len(), progress)?;
@@ -198,8 +246,25 @@ impl Decider {
         if is_above {
             progress.note_needed();
         }
+        let is_free = !self.is_paused() && may_decide(&found.conversation.state(), messages, false).is_ok();
+        if is_free
+            && self.is_conversation(incoming, request)
+            && times_budget(&self.options, request, &found.conversation, requested) > MOST_TIMES_BUDGET
+        {
+            progress.note_far_above();
+        }
         progress.note_found(&found);
         Ok((found, is_above))
+    }
+
+    /// A request for a summary as it came: the summary replaces everything, so it is one of everything.
+    fn summed_up(&self, arrived: ParsedRequest<'_, '_>, found: FoundConversation) -> PreparedRequest {
+        let ParsedRequest { incoming, request, .. } = arrived;
+        let plan = found.conversation.state().decisions().plan_for(found.messages);
+        let outgoing = as_it_came(request, &plan, PassReason::SummedUp);
+        // What it has is not shortened in a later request.
+        let kept = self.keeper.note_point(&found.conversation, found.messages).kept();
+        self.prepared(incoming, Some(request), outgoing).of(found.conversation).kept(kept)
     }
 
     /// A request that is sent unchanged.
@@ -251,21 +316,21 @@ impl Decider {
         prepared.after_rewriting(past).remembering(remembered).of(conversation).kept(keeping.kept())
     }
 
-    /// Why the window of a request is the provider's to edit, if it is.
+    /// Why nothing new may be decided about a request, if that is because of what it asks for.
     fn theirs(&self, request: &Request<'_>) -> Option<PassReason> {
         match () {
-            // Its blocks stay where they are, and what is before them is seen by nobody.
-            () if request.is_compacted() => Some(PassReason::Compacted),
             () if self.options.editor == WindowEditor::Theirs && request.asks_for_edits() => {
                 Some(PassReason::TheirEdits)
             }
+            // With it the provider expects what it has refused before.
+            () if request.has_field("fallback_credit_token") => Some(PassReason::Repeated),
             () => None,
         }
     }
 
     /// Whether what a request asks its provider to edit is taken out of it.
     fn takes_out_edits(&self, request: &Request<'_>) -> bool {
-        self.options.editor == WindowEditor::Ours && request.asks_for_edits() && !request.is_compacted()
+        self.options.editor == WindowEditor::Ours && request.asks_for_edits()
     }
 
     /// What a plan makes of a request.
@@ -281,6 +346,12 @@ impl Decider {
             Ok(body) => Outgoing::Replayed { body: Bytes::from(body.into_owned().into_bytes()), why },
             Err(error) => as_it_came(request, plan, PassReason::Unfit { why: Box::new(why), error }),
         }
+    }
+
+    /// A request as what was decided before makes of it, after something new was refused; `None` if it is as it came then.
+    pub fn earlier(&self, request: &Request<'_>, prepared: &PreparedRequest) -> Option<Bytes> {
+        let plan = prepared.before().filter(|plan| !plan.is_as_it_came())?;
+        self.applied(request, plan, PassReason::FoldRefused).body().cloned()
     }
 
     /// A request for which new decisions may be made.
@@ -311,26 +382,31 @@ impl Decider {
         // One that read other outputs than those of this request is built again.
         held.take_if(|folder| folder.rewrites() != found.rewrites);
         may_decide(&conversation.state(), found.messages, is_above)?;
-        self.adopt(request, conversation, &mut held)?;
+        let disk = self.folding.disk();
+        self.adopt(request, conversation, &mut held, disk)?;
         // What the provider keeps under a name is in its count, and cannot be folded.
         let apart = if request.has_cached_content() { conversation.state().billed().account().apart() } else { 0 };
         let head = head_tokens(request, conversation.beginning().lead);
         let policy = policy(&self.options, request, conversation, requested, head + apart);
-        let policy = if self.is_careful.load(Ordering::Relaxed) { policy.careful() } else { policy };
         let budget = policy.budget + head + apart;
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let recall = self.recall(arrived, conversation);
         let before = held.take().map(|folder| *folder);
-        let current = self.folding.caught_up(request, found, before, &policy, recall.as_ref());
+        let is_of_person = is_of_person(arrived.incoming, request);
+        let current = self.folding.caught_up(request, found, before, &policy, is_of_person, recall.as_ref());
         let CurrentFolder { mut folder, named, notes: mut added } =
             current.map_err(|error| misread(conversation, &error))?;
-        let mut new = NewDecisions { named, ..folder.request(policy.clone(), is_cold, self.folding.disk()) };
+        let mut new = NewDecisions { named, ..folder.request(policy.clone(), is_cold, disk) };
         let before = conversation.state().decisions().plan_for(found.messages);
         let past = rewritten_past(request, found, &before);
         new.plan.follow(&before);
         let takes_out = self.takes_out_edits(request);
         let body = rewritten(request, &folder, &new, takes_out).map_err(|error| unwritable(conversation, error))?;
         let mut notes: Vec<_> = new.decisions.iter().map(note_of).collect();
+        if let Some(fold) = notes.iter_mut().rfind(|note| note.is_fold()) {
+            let view = folder.files_in_view();
+            (fold.in_view, fold.unseen) = (view.share, view.unseen);
+        }
         notes.append(&mut added);
         notes.extend(takes_out.then(edits_note));
         let remembered = self.remembered(conversation, &new.named);
@@ -345,7 +421,9 @@ impl Decider {
             *held = late.map(Box::new).filter(|_| !is_large);
             return Err(NotDecided::TooLate);
         }
+        let has_folded = new.has_folded();
         let kept = self.keep(arrived, conversation, &folder, new)?;
+        self.folding.warm(&folder);
         *held = Some(Box::new(folder)).filter(|_| !is_large);
         let (outgoing, tokens) = match self.options.observe {
             true => (Outgoing::Observed { would_send: tokens.sent }, OwnCount { sent: tokens.came, ..tokens }),
@@ -355,21 +433,22 @@ impl Decider {
             .beside_cached_content(request.has_cached_content())
             .after_rewriting(past)
             .remembering(remembered);
+        let prepared = if has_folded { prepared.after_plan(before) } else { prepared };
         Ok(prepared.of(conversation.clone()).with_decisions(notes).within(budget).kept(kept))
     }
 
-    /// What recalling needs to know, if a request may get memory: one of a person's own conversation with an agent. Titles
-    /// and other requests on the side have no tools.
+    /// What recalling needs to know, if a request may get memory: one of a person's own conversation with an agent, while
+    /// there is time. Titles and other requests on the side have no tools.
     fn recall<'r>(
         &'r self,
         arrived: ParsedRequest<'r, '_>,
         conversation: &'r Conversation,
     ) -> Option<RecallRequest<'r>> {
         let ParsedRequest { incoming, request, until, .. } = arrived;
-        let memory =
-            self.options.memory.as_ref().filter(|_| !self.options.observe && may_remember(incoming, request))?;
+        let may_recall = || !self.options.observe && Instant::now() < until && may_remember(incoming, request);
+        let memory = self.options.memory.as_ref().filter(|_| may_recall())?;
         let (key, now_ms) = (incoming.scope.owner.as_str(), self.now_ms());
-        Some(RecallRequest { memory, key, conversation: conversation.id(), now_ms, until })
+        Some(RecallRequest { memory, key, conversation: conversation.id(), now_ms })
     }
 
     /// Tokens of memory that were added to a conversation before, and those that are new.
@@ -398,11 +477,12 @@ impl Decider {
         request: &Request<'_>,
         conversation: &Conversation,
         held: &mut Option<Box<ConversationFolder>>,
+        disk: Option<Disk<'_>>,
     ) -> Result<(), NotDecided> {
         let Some(folder) = held.as_mut().filter(|folder| folder.is_late()) else { return Ok(()) };
         let newer = request.messages().get(folder.messages()..).unwrap_or_default();
         // Otherwise files have changed since, so it is decided anew.
-        let holds_on = folder.holds_on(self.folding.disk(), newer);
+        let holds_on = folder.holds_on(disk, newer);
         if !holds_on || self.keeper.is_overtaken(conversation) {
             *held = None;
             return Ok(());
@@ -543,9 +623,14 @@ impl Decider {
     }
 }
 
-/// Whether a request is a person's own conversation with an agent: not a sub-agent's, no summary, and nothing on the side.
+/// Whether a request is a person's own conversation with an agent: not a sub-agent's, and no summary.
+fn is_of_person(incoming: &IncomingRequest, request: &Request<'_>) -> bool {
+    !incoming.is_sub_agent && !incoming.is_compaction && compaction(request).is_none()
+}
+
+/// The same of one that is not on the side: titles and the like have no tools.
 fn may_remember(incoming: &IncomingRequest, request: &Request<'_>) -> bool {
-    !incoming.is_sub_agent && !incoming.is_compaction && request.has_tools() && compaction(request).is_none()
+    request.has_tools() && is_of_person(incoming, request)
 }
 
 fn parsed(incoming: &IncomingRequest) -> Result<Request<'_>, PassReason> {

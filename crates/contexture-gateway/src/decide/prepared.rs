@@ -16,7 +16,8 @@ use crate::account::growth::BodyBytes;
 use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
 use crate::account::sent_request::{Rewritten, SentRequest};
 use crate::conversation::Conversation;
-use crate::models::Known;
+use crate::conversation::state::AcceptedForm;
+use crate::models::{Caching, Known};
 use crate::write::keeper::KeptVersion;
 
 /// The model that a request names, and what it costs.
@@ -28,6 +29,17 @@ pub(crate) struct RequestedModel {
     pub name: String,
     /// The provider's prices for the request.
     pub prices: Prices,
+    /// The most tokens that the agent would send to it before it summarises its conversation, if that is known.
+    pub most: Option<u64>,
+}
+
+impl RequestedModel {
+    /// A model, for an agent that leaves this many tokens of a window free.
+    pub fn new(known: Known, name: String, caching: Caching, leaves: u64) -> Self {
+        let prices = known.model.prices(caching);
+        let most = known.known_window().map(|window| window.saturating_sub(leaves));
+        Self { known, name, prices, most }
+    }
 }
 
 /// Tokens of a request, by our own count.
@@ -94,6 +106,8 @@ pub(crate) struct PreparedRequest {
     rewritten: Option<Rewritten>,
     /// Tokens of memory in it: those that were sent before, and those that are new.
     memory: (u64, u64),
+    /// What was decided before it, if something new was decided about it.
+    before: Option<Arc<Plan>>,
 }
 
 impl PreparedRequest {
@@ -113,7 +127,18 @@ impl PreparedRequest {
             has_apart: false,
             rewritten: None,
             memory: (0, 0),
+            before: None,
         }
+    }
+
+    /// Sets what was decided before it, for the case that what is new is refused.
+    pub fn after_plan(self, before: Arc<Plan>) -> Self {
+        Self { before: Some(before), ..self }
+    }
+
+    /// What was decided before it, if something new was decided about it.
+    pub fn before(&self) -> Option<&Arc<Plan>> {
+        self.before.as_ref()
     }
 
     /// Says how the client changed what it had sent before.
@@ -204,20 +229,38 @@ impl PreparedRequest {
         self.outgoing.free();
     }
 
+    /// Handles that it was sent in the form that the provider had accepted before, after it had refused the newest fold,
+    /// in which blocks of these kinds were.
+    pub fn fall_back(&mut self, body: Bytes, kinds: Vec<Box<str>>) {
+        let sent = text_bytes(&body);
+        self.tokens = OwnCount { sent: sent.text / 4, is_counted: false, ..self.tokens };
+        self.sizes = self.sizes.map(|sizes| BodySizes { sent, ..sizes });
+        self.decided.clear();
+        self.note_refusal(kinds, AcceptedForm::Earlier);
+        self.outgoing = Outgoing::Replayed { body, why: PassReason::FoldRefused };
+    }
+
     /// Handles that it was sent as it came after the provider had refused it as rewritten. If the provider accepted
-    /// that, the last decisions are reverted. `unbound` is what was sent of it if that was without its reasoning.
-    pub fn give_up(&mut self, answer: SecondAnswer, unbound: Option<Plan>) {
+    /// that, the last decisions are reverted, in which blocks of these kinds were.
+    pub fn give_up(&mut self, answer: SecondAnswer, kinds: Vec<Box<str>>, accepted: AcceptedForm) {
         self.tokens.sent = self.tokens.came;
         self.sizes = self.sizes.map(|sizes| BodySizes { sent: sizes.came, ..sizes });
         self.decided.clear();
-        if let Some(conversation) = self.conversation.as_ref().filter(|_| answer == SecondAnswer::Accepted) {
-            conversation.state().note_refusal(self.messages, unbound);
+        if answer == SecondAnswer::Accepted {
+            self.note_refusal(kinds, accepted);
         }
         self.outgoing = Outgoing::GivenUp(match answer {
             SecondAnswer::Accepted => PassReason::Refused,
             SecondAnswer::RefusedAlike => PassReason::RefusedAlike,
             SecondAnswer::Other => PassReason::NotAccepted,
         });
+    }
+
+    fn note_refusal(&self, kinds: Vec<Box<str>>, accepted: AcceptedForm) {
+        let Some(conversation) = &self.conversation else { return };
+        conversation.state().note_refusal(self.messages, kinds, accepted);
+        // It has the decisions that are reverted.
+        *conversation.folder() = None;
     }
 
     /// Adds earlier decisions that took effect with this request.
@@ -242,12 +285,12 @@ impl PreparedRequest {
             is_changed: self.body().is_some(),
             has_moved: self.decided.iter().any(DecidedNote::is_fold)
                 || self.outgoing.has_given_up()
-                // What was sent before a pause was something else.
-                || matches!(self.outgoing.why(), Some(PassReason::Paused)),
+                // What was sent before a pause, or before a summary of the whole, was something else.
+                || matches!(self.outgoing.why(), Some(PassReason::Paused | PassReason::SummedUp)),
             folded: DecidedNote::folded(&self.decided),
             has_apart: self.has_apart,
             rewritten: self.rewritten,
-            window: self.requested.known.known_window(),
+            most: self.requested.most,
             time_ms,
         };
         match &self.conversation {
@@ -257,6 +300,14 @@ impl PreparedRequest {
             // Without a conversation it was sent as it came, so pass-through would have cost the same.
             None => Account::default().note(model, prices, sent, usage, now_ms),
         }
+    }
+
+    /// Tokens that would be sent if more were done than to watch: by the provider's count where it is known, so that they
+    /// can be compared with what was sent.
+    pub fn would_send(&self, usage: Option<&Usage>) -> Option<u64> {
+        let own = self.outgoing.would_send()?;
+        let share = own as f64 / self.tokens.sent.max(1) as f64;
+        Some(usage.map_or(own, |usage| (usage.total_input() as f64 * share.min(1.0)) as u64))
     }
 
     /// What the provider did to the window by itself, for the record.
@@ -278,9 +329,7 @@ impl PreparedRequest {
 
     /// Dollars per million input and output tokens, for what was sent and for what pass-through would have sent.
     pub fn dollars(&self, bill: &Bill) -> [Option<(f64, f64)>; 2] {
-        let fits = self.requested.known.known_window().is_none_or(|window| bill.came <= window);
-        let through = if fits { bill.came } else { bill.sent };
-        [bill.sent, through].map(|tokens| self.requested.known.model.dollars(tokens))
+        [bill.sent, bill.passed()].map(|tokens| self.requested.known.model.dollars(tokens))
     }
 
     /// What its input is expected to take, by our own count and without the provider's cache.
@@ -348,7 +397,7 @@ impl PreparedRequest {
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),
-            would_send: self.outgoing.would_send(),
+            would_send: self.would_send(None),
             ..self.record(session, time_ms)
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     is_over: AtomicBool,
     /// Whether the request is above its provider's limit, so that a decision is waited for.
     is_needed: AtomicBool,
+    /// Whether the request is far above its budget, so that a decision is waited for some time.
+    is_far_above: AtomicBool,
     until: Instant,
 }
 
@@ -40,6 +42,7 @@ impl Progress {
             finding: watch::Sender::default(),
             is_over: AtomicBool::new(false),
             is_needed: AtomicBool::new(false),
+            is_far_above: AtomicBool::new(false),
             until,
         }
     }
@@ -67,6 +70,16 @@ impl Progress {
     /// Whether a decision is waited for, however long it takes.
     pub fn is_needed(&self) -> bool {
         self.is_needed.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the request is far above its budget: without a decision it is folded plainly.
+    pub fn note_far_above(&self) {
+        self.is_far_above.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a decision is waited for, if that does not take too long.
+    pub fn is_far_above(&self) -> bool {
+        self.is_far_above.load(Ordering::SeqCst)
     }
 
     /// Notes that the request has no conversation.

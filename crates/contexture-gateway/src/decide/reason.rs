@@ -27,18 +27,30 @@ pub(crate) enum PassReason {
     /// Its history is with the provider.
     #[error("its history is with the provider (`previous_response_id`), so there is nothing to fold")]
     Elsewhere,
+    /// Its history is with the provider, in a thread.
+    #[error(
+        "its history is with the provider (`thread`), so there is nothing to save; the agent sends it whole where message \
+         threads are switched off"
+    )]
+    Thread,
     /// A user paused the gateway.
     #[error("the gateway is paused")]
     Paused,
+    /// It is no conversation.
+    #[error("the client asks something about a conversation, beside it")]
+    Aside,
     /// The client summarises the conversation.
     #[error("the client sums up the conversation by itself")]
     SummedUp,
+    /// The client summarises the conversation, of which the whole does not fit.
+    #[error(
+        "the client sums up the conversation by itself; as a whole it does not fit the model's window, so the summary is \
+         of what was folded before"
+    )]
+    SummedUpFolded,
     /// The client asks the provider to edit the window.
     #[error("the client asks the provider to edit the window, so nothing is folded beside it")]
     TheirEdits,
-    /// The provider has compacted the conversation.
-    #[error("the provider has compacted the conversation, so nothing is folded beside it")]
-    Compacted,
     /// Its signature covers its body.
     #[error("its signature (SigV4) covers its body, so it cannot be changed; with an API key of Bedrock it could be")]
     Signed,
@@ -68,9 +80,20 @@ pub(crate) enum PassReason {
     /// There was no time.
     #[error("deciding took too long")]
     TooLong,
+    /// There was no time, and it is above its budget.
+    #[error("deciding took too long, so it is above its budget; the next one is folded")]
+    TooLongAbove,
+    /// There was no time, and it was far above its budget.
+    #[error(
+        "deciding took too long, and it was far above its budget, so only the newest of it and what people said was sent"
+    )]
+    Plain,
     /// The gateway has a fault.
     #[error("something went wrong inside the gateway")]
     WentWrong,
+    /// The provider refused the newest fold, and accepted what it had accepted before.
+    #[error("the provider refused the newest fold, so what it had accepted before was sent with the new messages")]
+    FoldRefused,
     /// The provider refused it as rewritten, and accepted it as it came.
     #[error("the provider refused the rewritten request, so it was sent again as it came")]
     Refused,
@@ -80,4 +103,11 @@ pub(crate) enum PassReason {
     /// The provider refused it as rewritten, and did not accept it as it came.
     #[error("the provider refused the rewritten request, and did not accept it as it came")]
     NotAccepted,
+}
+
+impl PassReason {
+    /// Whether the client summarises the conversation.
+    pub fn is_summing_up(&self) -> bool {
+        matches!(self, Self::SummedUp | Self::SummedUpFolded)
+    }
 }

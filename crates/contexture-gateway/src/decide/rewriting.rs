@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use contexture::item::Item;
+use contexture::wire::in_force::unread_kinds;
 use contexture::wire::rules::{Broken, binds_reasoning};
-use contexture::wire::{Plan, Request, WireError, read, rules, without_edits};
+use contexture::wire::{Plan, Request, WireError, read, rules, told, without_edits};
 use memchr::memmem;
 
 use crate::conversation::folder::{ConversationFolder, NewDecisions};
@@ -29,16 +30,35 @@ pub(super) fn rewritten(
 pub(super) fn without_reasoning(mut plan: Plan, request: &Request<'_>) -> Result<Plan, WireError> {
     for at in plan.covered()..request.messages().len() {
         let units = read(request.format(), request.messages()[at], None)?;
+        let units = if request.tells_in_thoughts() { told(units) } else { units };
         if !units.iter().any(|unit| matches!(unit.item, Item::Reasoning(_))) {
             plan.push_kept(at..at + 1);
             continue;
         }
-        for (unit, _) in units.iter().enumerate().filter(|(_, unit)| !matches!(unit.item, Item::Reasoning(_))) {
-            plan.push_unit(at, unit, units.len(), None);
+        for (unit, read) in units.iter().enumerate() {
+            match read.item.as_reasoning() {
+                None => plan.push_unit(at, unit, units.len(), None),
+                // What it says stays, as a text.
+                Some(thought) if thought.is_told => {
+                    plan.push_unit(at, unit, units.len(), Some(thought.text.as_str().into()));
+                }
+                Some(_) => {}
+            }
         }
     }
     plan.cover(request.messages().len());
     Ok(plan)
+}
+
+/// The kinds of blocks that are not understood and are sent in another form by one plan than by an earlier one.
+pub(crate) fn newly_folded(request: &Request<'_>, before: &Plan, plan: &Plan) -> Vec<Box<str>> {
+    let is_new = |at: &usize| before.shows(*at) && !plan.shows(*at);
+    let folded = (0..plan.covered().min(request.messages().len())).filter(is_new);
+    let units = folded.flat_map(|at| read(request.format(), request.messages()[at], None).unwrap_or_default());
+    let mut kinds: Vec<Box<str>> = units.flat_map(|unit| unread_kinds(&unit.item)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
 }
 
 /// Whether a request has reasoning that its provider binds to everything that was sent before it. After a fold it is

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request as Incoming, State};
@@ -31,6 +31,9 @@ use crate::watch::{RequestWatch, WatchedBodies};
 
 /// The part of the gateway's time for deciding; the rest is for applying the earlier decisions instead.
 const DECIDING: f64 = 0.8;
+
+/// How long a request waits for a decision that is far above its budget.
+const BOUND_WAIT: Duration = Duration::from_millis(500);
 
 /// Bodies that are larger are looked at one by one.
 const LARGE_BYTES: usize = 8 << 20;
@@ -293,7 +296,7 @@ async fn turn<'s>(shared: &'s SharedState, incoming: &IncomingRequest) -> Option
 /// What counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.
 fn following(shared: &Arc<SharedState>, incoming: IncomingRequest, prepared: &PreparedRequest) -> Option<ToFollow> {
     // The prompt for a summary is nothing that a user says.
-    let is_followed = !incoming.is_count && !matches!(prepared.outgoing().why(), Some(PassReason::SummedUp));
+    let is_followed = !incoming.is_count && !prepared.outgoing().why().is_some_and(PassReason::is_summing_up);
     let conversation = prepared.conversation().filter(|_| is_followed)?.clone();
     let shared = shared.clone();
     Some(Box::new(move || {
@@ -346,7 +349,7 @@ async fn decided(shared: &Arc<SharedState>, incoming: &IncomingRequest, received
     let until = tokio::time::Instant::from_std(received + own_work.mul_f64(DECIDING));
     let in_time = match tokio::time::timeout_at(until, &mut deciding).await {
         Ok(decided) => Some(decided),
-        Err(_) => late(shared, &progress, &mut deciding).await,
+        Err(_) => late(shared, &progress, &mut deciding, received + BOUND_WAIT).await,
     };
     let why = match in_time {
         Some(Ok(prepared)) => return prepared,
@@ -360,7 +363,8 @@ async fn decided(shared: &Arc<SharedState>, incoming: &IncomingRequest, received
     };
     let settling = tokio::task::spawn_blocking({
         let (shared, incoming, found) = (shared.clone(), incoming.clone(), progress.found());
-        move || shared.decider.fallback(&incoming, found, why)
+        let is_far_above = progress.is_far_above();
+        move || shared.decider.fallback(&incoming, found, why, is_far_above)
     });
     let prepared = settling.await.unwrap_or_else(|_| shared.decider.unread(incoming, PassReason::WentWrong));
     prepared.sent_during(progress)
@@ -373,6 +377,7 @@ async fn late(
     shared: &SharedState,
     progress: &Progress,
     deciding: &mut Deciding,
+    bound: Instant,
 ) -> Option<Result<PreparedRequest, tokio::task::JoinError>> {
     // Parsing waits for nothing and nobody. After it is known whether the provider may refuse the request as it came.
     let may_be_refused = tokio::select! {
@@ -398,6 +403,13 @@ async fn late(
     if is_shared
         && !progress.is_needed()
         && let Ok(decided) = tokio::time::timeout(shared.options.own_work, &mut *deciding).await
+    {
+        return Some(decided);
+    }
+    // Far above the budget the alternative is a fold without views.
+    if progress.is_far_above()
+        && !progress.is_needed()
+        && let Ok(decided) = tokio::time::timeout_at(bound.into(), &mut *deciding).await
     {
         return Some(decided);
     }

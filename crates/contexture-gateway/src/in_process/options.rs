@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use contexture::fold::Pins;
 use contexture::fs::LocalFs;
 use contexture::wire::Format;
 use serde::{Deserialize, Serialize};
 
-use crate::decide::LEAST_BUDGET;
 use crate::models::{ModelEntry, Models};
-use crate::options::Options;
+use crate::options::{LEAST_BUDGET, Options, References};
 
 /// The options of a [`WireFolder`](super::WireFolder).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub enum OptionsError {
     },
 }
 
+/// How long a folder may work on a request, since its caller waits for it anyway. Half of it is for comparing files.
+const OWN_WORK: Duration = Duration::from_secs(1);
+
 impl WireFolderOptions {
     /// The options of a gateway that decides the same.
     pub(super) fn gateway(&self) -> Result<Options, OptionsError> {
@@ -78,6 +81,9 @@ impl WireFolderOptions {
             models: Models::builtin().knowing(self.models.clone()),
             pins: self.pins.pins(),
             directory: self.base_dir.as_deref().map(directory).transpose()?,
+            // Who names the directory says that files are named in messages.
+            references: References::Typed,
+            own_work: OWN_WORK,
             ..Options::default()
         })
     }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use contexture::clock::Clock;
 use contexture::host::SystemClock;
 use contexture::personal::{MemoryOwner, PersonalMemory};
-use contexture::recall::SharedEmbedder;
-use contexture::tokens::TokenCounter;
+use contexture::recall::{Extent, PastQuery, SharedEmbedder};
+use contexture::tokens::{Estimate, TokenCounter};
 
+use super::late::LateSearches;
 use super::readers::KnownReaders;
 use crate::watch::{MemoryOperation, Watcher};
 
@@ -19,9 +20,15 @@ pub const DEFAULT_BUDGET: u64 = 1_000;
 /// sessions it gives the most that was used next, above chance, for what it costs; docs/memory.md has the table.
 pub const DEFAULT_THRESHOLD: u8 = 70;
 
+/// How long a request waits for its memory, beside the time for folding. What is found later goes with the next request.
+const WAIT: Duration = Duration::from_millis(50);
+
 /// How long a request waits for the vector of what a person said. A hosted embedder takes about this long, and a person who
 /// has just written something does not notice it.
 const EMBEDDING: Duration = Duration::from_millis(250);
+
+/// What is searched for before anybody asks.
+const WARMING: &str = "Which test failed, and which file was changed because of the error?";
 
 /// How often it is looked for conversations that rest.
 const LEARNING_EVERY: Duration = Duration::from_secs(30);
@@ -35,6 +42,9 @@ pub struct GatewayMemory {
     own: Vec<MemoryOwner>,
     pub(super) budget: u64,
     pub(super) threshold: u8,
+    /// How long a request waits for what is found.
+    pub(super) wait: Duration,
+    pub(super) late: Arc<LateSearches>,
     pub(super) readers: Arc<KnownReaders>,
     /// Who hears of what is done with it.
     watchers: Vec<Arc<dyn Watcher>>,
@@ -44,11 +54,14 @@ impl GatewayMemory {
     /// A memory for one person. With several keys, each has a memory of its own in the same store instead.
     pub fn new(memory: PersonalMemory, own: Vec<MemoryOwner>) -> Self {
         let (budget, threshold) = (DEFAULT_BUDGET, DEFAULT_THRESHOLD);
+        // Making and comparing a vector may each take its time.
+        let wait = if memory.embedder().is_some() { EMBEDDING * 2 } else { WAIT };
         let memory = match memory.embedder().cloned() {
             Some(embedder) => memory.with_embedder(embedder.with_patience(EMBEDDING, Arc::new(SystemClock::new()))),
             None => memory,
         };
-        Self { memory, own, budget, threshold, readers: Arc::default(), watchers: Vec::new() }
+        let (late, readers) = (Arc::default(), Arc::default());
+        Self { memory, own, budget, threshold, wait, late, readers, watchers: Vec::new() }
     }
 
     /// Sets the most tokens that are added to a request.
@@ -59,6 +72,12 @@ impl GatewayMemory {
     /// Sets the percentage of what a person's words are about that a passage must have words for.
     pub fn with_threshold(self, threshold: u8) -> Self {
         Self { threshold, ..self }
+    }
+
+    /// Sets how long a request waits for what is found; what is found later goes with the next request, and without any
+    /// waiting all of it.
+    pub fn with_wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
     }
 
     /// Sets who hears of what is done with it.
@@ -89,10 +108,9 @@ impl GatewayMemory {
         })
     }
 
-    /// How much longer the gateway may work on a request because of it: making and comparing a vector may each take its
-    /// time, and recalling may take half of the time of a request.
+    /// How much longer the gateway may work on a request because of it.
     pub(crate) fn waiting(&self) -> Duration {
-        if self.memory.embedder().is_some() { EMBEDDING * 4 } else { Duration::ZERO }
+        self.wait
     }
 
     /// Learns from conversations that rest, again and again, for as long as it is asked to.
@@ -113,11 +131,11 @@ impl GatewayMemory {
         }
     }
 
-    /// Opens the files, so that the first request need not wait for it.
+    /// Searches once, so that the first request need not wait until files are open and tables are made.
     pub(crate) async fn warm(&self) {
-        for owner in &self.own {
-            // If it fails, requests find out, and are sent without memory.
-            let _ = self.memory.count(owner).await;
-        }
+        let (extent, counter) = (Extent::Covering(self.threshold), &Estimate);
+        let query = PastQuery { text: WARMING, now_ms: 0, budget: self.budget, counter, extent, visible: None };
+        // If it fails, requests find out, and are sent without memory.
+        let _ = self.memory.search(&self.own, query).await;
     }
 }

@@ -3,28 +3,24 @@
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use contexture::facts::Fact;
 use contexture::item::{Item, Origin, Role};
+use contexture::personal::{Answer, MemoryOwner};
 use contexture::recall::{Extent, Passage, PastQuery, SharedEmbedder};
 use contexture::tokens::TokenCounter;
 use contexture::wire::{Request, read};
 use contexture_text::block::flat;
 use contexture_text::spoken::spoken_text;
 
+use super::late::RecalledText;
 use super::memory::GatewayMemory;
 use crate::account::record::{DecidedNote, DecisionKind};
 use crate::watch::{MemoryAct, MemoryOperation};
 
 /// How many bytes of what a person said are searched for; a log that was pasted after them is not.
 const MOST_ASKED_BYTES: usize = 2_000;
-
-/// The share of the gateway's time for a request that recalling may take.
-const SHARE_OF_TIME: u32 = 2;
-
-/// The time below which nothing is tried.
-const LEAST_TIME: Duration = Duration::from_millis(2);
 
 /// How the text that is added begins and ends.
 const BLOCK: [&str; 2] = ["<memory>\n", "\n</memory>"];
@@ -35,76 +31,88 @@ pub(crate) struct RecallRequest<'a> {
     /// The name of the key, if there are several.
     pub(crate) key: &'a str,
     /// The conversation, whose own words are not recalled.
-    pub(crate) conversation: &'a str,
+    pub(crate) conversation: &'a Arc<str>,
     pub(crate) now_ms: u64,
-    /// When the request is to be sent.
-    pub(crate) until: Instant,
-}
-
-/// What is added after a message.
-pub(crate) struct RecalledText {
-    /// The text; `None` if it was not found in time.
-    pub(crate) text: Option<Arc<str>>,
-    /// What the record says about it.
-    pub(crate) note: DecidedNote,
 }
 
 impl RecallRequest<'_> {
-    /// What is added for the messages from a position on, if a person says something in them. `log` has the items before.
+    /// What is added for the messages from a position on, if a person says something in them, or said something for which
+    /// the memory was late. `log` has the items before.
     pub(crate) fn recalled(
         &self,
         request: &Request<'_>,
         from: usize,
         log: &[(Arc<Item>, u64)],
-        counter: &dyn TokenCounter,
+        counter: &Arc<dyn TokenCounter>,
     ) -> Option<RecalledText> {
-        let (asked, begin) = newest_words(request, from)?;
         // This runs on a blocking thread, so it may wait.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
-        let time = self.until.saturating_duration_since(Instant::now()) / SHARE_OF_TIME;
-        if time < LEAST_TIME {
-            return Some(too_late());
+        let earlier = self.memory.late.take(self.conversation);
+        let earlier = earlier.and_then(|search| runtime.block_on(search).ok().flatten());
+        let Some((asked, begin)) = newest_words(request, from) else { return earlier };
+        let search = MemorySearch {
+            memory: self.memory.clone(),
+            owners: self.memory.owners(self.key),
+            conversation: self.conversation.clone(),
+            now_ms: self.now_ms,
+            asked,
+            seen: SeenTexts::of(request, from..begin, log),
+            counter: counter.clone(),
+        };
+        let mut search = runtime.spawn(search.run());
+        if !self.memory.wait.is_zero() {
+            let found = runtime.block_on(async { tokio::time::timeout(self.memory.wait, &mut search).await });
+            if let Ok(found) = found {
+                return found.ok().flatten().or(earlier);
+            }
         }
+        self.memory.late.put(self.conversation, search);
+        Some(earlier.unwrap_or_else(late))
+    }
+}
+
+/// A search for what is relevant to a person's words, which may go on when its request is sent.
+struct MemorySearch {
+    memory: GatewayMemory,
+    owners: Vec<MemoryOwner>,
+    conversation: Arc<str>,
+    now_ms: u64,
+    asked: String,
+    seen: SeenTexts,
+    counter: Arc<dyn TokenCounter>,
+}
+
+impl MemorySearch {
+    async fn run(self) -> Option<RecalledText> {
         let query = PastQuery {
-            text: &asked,
+            text: &self.asked,
             now_ms: self.now_ms,
             budget: self.memory.budget,
-            counter,
+            counter: &*self.counter,
             extent: Extent::Covering(self.memory.threshold),
             visible: None,
         };
-        let seen = SeenTexts::of(request, from..begin, log);
-        let is_new = |passage: &Passage| passage.thread != self.conversation && !seen.has(passage);
-        let is_new_fact = |fact: &Fact| !seen.says(&fact.text);
-        let owners = self.memory.owners(self.key);
+        let is_new = |passage: &Passage| passage.thread != *self.conversation && !self.seen.has(passage);
+        let is_new_fact = |fact: &Fact| !self.seen.says(&fact.text);
         let began = Instant::now();
-        let found = runtime.block_on(async {
-            let search = self.memory.memory.search_where(&owners, query, &is_new, &is_new_fact);
-            tokio::time::timeout(time, search).await
-        });
-        let (records, failure) = match &found {
-            Ok(Ok(answer)) => (answer.len(), None),
-            Ok(Err(_)) => (0, Some("_OTHER")),
-            Err(_) => (0, Some("timeout")),
-        };
+        let found = self.memory.memory.search_where(&self.owners, query, &is_new, &is_new_fact).await;
         self.memory.tell_of(&MemoryOperation {
             act: MemoryAct::Search,
-            conversation: self.conversation,
+            conversation: &self.conversation,
             time_ms: self.now_ms,
             took: began.elapsed(),
-            records,
-            failure,
+            records: found.as_ref().map_or(0, Answer::len),
+            failure: found.is_err().then_some("_OTHER"),
         });
         if let Some(trouble) = self.memory.memory.embedder().and_then(SharedEmbedder::new_trouble) {
             tracing::warn!("the embedder failed, so the memory is searched by its words alone: {trouble}");
         }
         let answer = match found {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
+            Ok(answer) => answer,
+            Err(error) => {
                 tracing::warn!("the memory could not be searched: {error}");
                 return None;
             }
-            Err(_) => return Some(too_late()),
         };
         if answer.is_empty() {
             return None;
@@ -115,14 +123,14 @@ impl RecallRequest<'_> {
             count => format!("a person said something that {count} memories are about"),
         };
         let mut note = DecidedNote::new(DecisionKind::Memory, reason);
-        note.after_tokens = counter.count(&block);
+        note.after_tokens = self.counter.count(&block);
         note.recalled = answer.len();
         Some(RecalledText { text: Some(block), note })
     }
 }
 
-fn too_late() -> RecalledText {
-    let reason = "the memory took too long, so nothing of it was added";
+fn late() -> RecalledText {
+    let reason = "the memory was late: what it finds goes with the next request";
     RecalledText { text: None, note: DecidedNote::new(DecisionKind::Memory, reason) }
 }
 

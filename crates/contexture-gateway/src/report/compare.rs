@@ -147,27 +147,6 @@ pub fn compare(conversations: &[ConversationSums]) -> Comparison {
     comparison
 }
 
-/// The share of resamples in which the folded conversations have more signals of harm for each turn than the held-out
-/// ones; `None` if either group has too few conversations.
-pub(crate) fn harm_share(conversations: &[ConversationSums]) -> Option<f64> {
-    let (held_out, folded): (Vec<_>, Vec<_>) = conversations.iter().copied().partition(|sums| sums.is_held_out);
-    if folded.len() < LEAST || held_out.len() < LEAST {
-        return None;
-    }
-    let harm: Ratio = |sums| (sums.signals.harm() as f64, turns(sums));
-    let drawn = resamples(folded.len(), held_out.len());
-    let more = drawn.iter().filter(|[one, other]| {
-        rate(harm, one.iter().map(|at| &folded[*at])) > rate(harm, other.iter().map(|at| &held_out[*at]))
-    });
-    Some(more.count() as f64 / drawn.iter().len() as f64)
-}
-
-/// Signals of harm for each turn in a group.
-pub(crate) fn harm_rate(conversations: &[ConversationSums], is_held_out: bool) -> f64 {
-    let of_group = conversations.iter().filter(|sums| sums.is_held_out == is_held_out);
-    rate(|sums| (sums.signals.harm() as f64, turns(sums)), of_group)
-}
-
 fn rate<'a>(ratio: Ratio, conversations: impl Iterator<Item = &'a ConversationSums>) -> f64 {
     let (above, below) = conversations.map(ratio).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if below > 0.0 { above / below } else { 0.0 }
@@ -272,15 +251,5 @@ mod tests {
         let half = named(&comparison, "dollars a turn").difference.map(|one| (one.high - one.low) / 2.0).unwrap();
         let expected = (12.0 * (half / NARROW).powi(2)).ceil() as usize - 12;
         assert!(expected > 50 && comparison.missing == (expected, expected), "{half} {:?}", comparison.missing);
-    }
-
-    #[test]
-    fn harm_is_above_the_held_out_group_s_only_where_it_is() {
-        let planted = [group(false, 10, |_| 1.0, 3), group(true, 10, |_| 1.0, 0)].concat();
-        assert_eq!(harm_share(&planted), Some(1.0));
-        assert!((harm_rate(&planted, false) - 1.5).abs() < 1e-9);
-        let none = [group(false, 10, |_| 1.0, 1), group(true, 10, |_| 1.0, 1)].concat();
-        assert_eq!(harm_share(&none), Some(0.0));
-        assert_eq!(harm_share(&planted[..12]), None, "two held-out conversations say nothing");
     }
 }

@@ -52,6 +52,9 @@ pub struct Receipt {
     pub passed_through: f64,
     /// The same in dollars, output included, where all prices are known.
     pub dollars: Option<(f64, f64)>,
+    /// Requests that came after the agent would have summarised its conversation, so that nothing counts as saved.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub beyond: usize,
     /// Tokens that would have been sent, in observe mode.
     pub would_send: Option<u64>,
     /// Folds, in order.
@@ -60,6 +63,9 @@ pub struct Receipt {
     pub decided: BTreeMap<String, usize>,
     /// Requests that were sent unchanged or without new decisions, by reason.
     pub passed: BTreeMap<String, usize>,
+    /// How often a file was shown that could not be compared with the disk, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_compared: BTreeMap<String, usize>,
     /// Requests of which something could not be written to the store.
     #[serde(default)]
     pub unsaved: usize,
@@ -107,6 +113,10 @@ pub struct Receipt {
     pub models: BTreeMap<String, ModelNote>,
 }
 
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
+}
+
 /// What providers did to windows by themselves, in all requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProviderEdits {
@@ -131,7 +141,7 @@ pub struct MemoryReceipt {
     pub sent: u64,
     /// What these cost, in tokens at the plain input price.
     pub cost: f64,
-    /// How often it took too long, and nothing was added.
+    /// How often it was late: what it found went with a later request.
     pub late: usize,
 }
 
@@ -272,9 +282,9 @@ impl Spread {
 
 impl Receipt {
     /// Adds up requests.
-    pub fn of(records: &[RequestRecord]) -> Self {
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a RequestRecord>) -> Self {
         let mut totals = Totals::default();
-        records.iter().for_each(|record| totals.add(record));
+        records.into_iter().for_each(|record| totals.add(record));
         totals.receipt(std::iter::empty())
     }
 
@@ -305,6 +315,7 @@ impl Receipt {
             self.with_usage += 1;
             self.sent += bill.sent;
             self.came += bill.came;
+            self.beyond += usize::from(bill.is_beyond);
             self.cache_read += usage.cache_read;
             self.output += usage.output;
             self.billed += bill.billed;
@@ -314,6 +325,9 @@ impl Receipt {
             *self.would_send.get_or_insert_default() += would;
         }
         for note in &record.decided {
+            for (why, count) in &note.not_compared {
+                *self.not_compared.entry(why.clone()).or_default() += count;
+            }
             match note.what {
                 DecisionKind::Fold if self.folds.len() < MOST_LISTED => self.folds.push(note.clone()),
                 DecisionKind::Fold => self.more_folds += 1,

@@ -1,6 +1,6 @@
 //! A receipt in words: one sentence, what a person has to know, and the rest by subject.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contexture_text::date;
 use contexture_text::numbers::{counted, thousands};
@@ -79,7 +79,9 @@ impl Receipt {
     }
 
     fn why_unbilled(&self) -> &'static str {
+        let is_unreached = self.failed.get(&502).is_some_and(|count| *count == self.requests);
         match self.without_usage {
+            0 if is_unreached => "the provider could not be reached",
             0 => "no model answered in a format that is read",
             _ => "no response reported its usage",
         }
@@ -179,17 +181,12 @@ impl Receipt {
         if self.with_usage == 0 {
             return vec![ToldLine::new("paid", format!("not known: {}", self.why_unbilled()))];
         }
-        let share = self.came.saturating_sub(self.sent) as f64 / self.came.max(1) as f64;
         let (sent, came) = (thousands(self.sent), thousands(self.came));
-        let mut lines = vec![ToldLine::new(
-            "sent",
-            format!("{sent} of the {came} tokens that the agent wrote ({} less)", percent(share)),
-        )];
+        let mut lines = vec![ToldLine::new("sent", format!("{sent} of the {came} tokens that the agent wrote"))];
         if let Some(would) = self.would_send.filter(|_| is_watching) {
-            let told = format!("{} tokens by our own count, if it did more than watch", thousands(would));
+            let told = format!("about {} tokens, if it did more than watch", thousands(would));
             lines.push(ToldLine::new("would send", told));
         }
-        let less = less_or_more(self.saved_share());
         if let Some((paid, through)) = self.dollars {
             let guessed = if self.has_guessed_prices() { ", by guessed prices" } else { "" };
             let (paid, through) = (dollars(paid), dollars(through));
@@ -197,8 +194,15 @@ impl Receipt {
             lines.push(ToldLine::new("paid", told));
         }
         let (billed, through) = (thousands(self.billed as u64), thousands(self.passed_through as u64));
-        let told = format!("{billed} tokens at the plain input price; unchanged it would be about {through} ({less})");
+        let told = format!("{billed} tokens at the plain input price; unchanged it would be about {through}");
         lines.push(ToldLine::new("billed", told));
+        if self.beyond > 0 && !is_watching {
+            let told = format!(
+                "{} came after the agent would have summarised its conversation: nothing of them counts as saved",
+                counted(self.beyond, "request")
+            );
+            lines.push(ToldLine::new("compared", told));
+        }
         let share = percent(self.cache_read as f64 / self.sent.max(1) as f64);
         lines.push(ToldLine::new("cached", format!("{share} of what was sent was read from the provider's cache")));
         lines.extend(self.models.iter().map(|(name, model)| ToldLine::new("model", model_told(name, model))));
@@ -216,6 +220,13 @@ impl Receipt {
             let (before, after) = (thousands(fold.before_tokens), thousands(fold.after_tokens));
             lines.push(ToldLine::new(subject, format!("{before} tokens to {after}: {}", fold.reason)));
         }
+        let unseen: BTreeSet<&String> = self.folds.iter().flat_map(|fold| &fold.unseen).collect();
+        if !unseen.is_empty() {
+            let names: Vec<String> = unseen.into_iter().take(MOST_FOLDS).map(|path| format!("`{path}`")).collect();
+            let told =
+                format!("after a fold nothing was in view of files that the agent worked on: {}", names.join(", "));
+            lines.push(ToldLine::new("warning", told));
+        }
         if self.folds.is_empty() {
             lines.push(ToldLine::new(subject, "nothing"));
         }
@@ -226,10 +237,14 @@ impl Receipt {
         if !self.decided.is_empty() {
             lines.push(ToldLine::new("also", reasons(&self.decided)));
         }
+        if !self.not_compared.is_empty() {
+            let told = format!("files as they were seen, not compared with the disk: {}", reasons(&self.not_compared));
+            lines.push(ToldLine::new("not compared", told));
+        }
         lines
     }
 
-    /// What memory added.
+    /// What memory added, or that it was late: somebody asked for it.
     fn memory_told(&self) -> Vec<ToldLine> {
         let memory = &self.memory;
         let mut lines = Vec::new();
@@ -241,11 +256,11 @@ impl Receipt {
                 thousands(memory.tokens),
                 thousands(memory.cost as u64)
             );
-            lines.push(ToldLine::new("memory", told));
+            lines.push(ToldLine::urgent("memory", told));
         }
         if memory.late > 0 {
-            let told = format!("nothing was added {}, since it took too long", times(memory.late));
-            lines.push(ToldLine::new("memory", told));
+            let told = format!("was late {}: what it finds then goes with the next request", times(memory.late));
+            lines.push(ToldLine::urgent("memory", told));
         }
         lines
     }
@@ -388,6 +403,21 @@ mod tests {
         check(&Receipt::default(), false, "no request was seen: nothing passed through the gateway");
         let unread = Receipt { with_usage: 0, without_usage: 2, ..one };
         check(&unread, false, "1 request, 1 conversation; no response reported its usage");
+    }
+
+    #[test]
+    fn what_memory_did_is_told_without_being_asked_for() {
+        let mut with_memory = receipt();
+        let told = |receipt: &Receipt| {
+            let lines = receipt.details(false).into_iter().filter(|line| line.is_urgent);
+            lines.map(|line| format!("{}: {}", line.subject, line.text)).collect::<Vec<_>>()
+        };
+        with_memory.memory.late = 1;
+        let late = "memory: was late once: what it finds then goes with the next request";
+        assert_eq!(told(&with_memory), [late]);
+        (with_memory.memory.added, with_memory.memory.memories, with_memory.memory.tokens) = (1, 3, 412);
+        let [added, _] = &told(&with_memory)[..] else { panic!("{:?}", told(&with_memory)) };
+        assert!(added.starts_with("memory: 3 passages added once, 412 tokens"), "{added}");
     }
 
     #[test]

@@ -13,8 +13,9 @@ use crate::accept::headers;
 use crate::accept::refusal::refusal;
 use crate::account::cap::Spent;
 use crate::account::record::RequestRecord;
+use crate::conversation::state::AcceptedForm;
 use crate::decide::prepared::{PreparedRequest, SecondAnswer};
-use crate::decide::rewriting::unbound;
+use crate::decide::rewriting::{newly_folded, unbound};
 use crate::provider::client::SendError;
 use crate::provider::upstream::Route;
 use crate::remember::passing::PassingRequest;
@@ -71,6 +72,17 @@ pub(crate) struct Timing {
     pub(crate) began: Instant,
     /// How long the gateway itself worked on it.
     pub(crate) own: Duration,
+}
+
+/// The forms in which a request can be sent that was refused as rewritten, beside the one that came.
+#[derive(Default)]
+struct ChangedForms {
+    /// As what was decided before makes of it.
+    earlier: Option<Bytes>,
+    /// The kinds of blocks that were in what was refused and are not understood.
+    kinds: Vec<Box<str>>,
+    /// As it came, without reasoning that the provider binds to what the gateway sent before it, and the plan for that.
+    unbound: Option<(Bytes, Plan)>,
 }
 
 /// A response, or why there is none.
@@ -132,19 +144,7 @@ impl Exchange {
         if let Some(first) = rejection
             && self.prepared.body().is_some()
         {
-            let unbound = self.unbound();
-            let body = match &unbound {
-                Some((body, _)) => self.target.coding.packed(body.clone()).await,
-                None => self.bodies.came.clone(),
-            };
-            let (again, second) = self.heard(self.post(body).await).await;
-            let said = match second {
-                Some(second) if second.is_like(&first) => SecondAnswer::RefusedAlike,
-                None if again.as_ref().is_ok_and(|answer| answer.status().is_success()) => SecondAnswer::Accepted,
-                _ => SecondAnswer::Other,
-            };
-            self.prepared.give_up(said, unbound.map(|(_, plan)| plan));
-            answer = again;
+            answer = self.retried(first).await;
         }
         self.begun.wait(BEGINNING).await;
         match answer {
@@ -158,11 +158,61 @@ impl Exchange {
         }
     }
 
-    /// The request as it came without reasoning that the provider binds to what the gateway sent before it.
-    fn unbound(&self) -> Option<(Bytes, Plan)> {
+    /// Sends the request again after it was refused as rewritten: in the form that was accepted before, with the new
+    /// messages, and if that is refused too, as it came.
+    async fn retried(&mut self, first: Rejection) -> ProviderAnswer {
+        let ChangedForms { earlier, kinds, unbound } = self.other_forms();
+        let was_earlier_tried = earlier.is_some();
+        if let Some(body) = earlier {
+            let packed = self.target.coding.packed(body.clone()).await;
+            let (again, second) = self.heard(self.post(packed).await).await;
+            if again.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+                self.prepared.fall_back(body, kinds);
+                return again;
+            }
+            if second.is_none() {
+                self.prepared.give_up(SecondAnswer::Other, kinds, AcceptedForm::Earlier);
+                return again;
+            }
+        }
+        let body = match &unbound {
+            Some((body, _)) => self.target.coding.packed(body.clone()).await,
+            None => self.bodies.came.clone(),
+        };
+        let (again, second) = self.heard(self.post(body).await).await;
+        let said = match second {
+            Some(second) if second.is_like(&first) => SecondAnswer::RefusedAlike,
+            None if again.as_ref().is_ok_and(|answer| answer.status().is_success()) => SecondAnswer::Accepted,
+            _ => SecondAnswer::Other,
+        };
+        let unbound = unbound.map(|(_, plan)| plan);
+        let accepted = AcceptedForm::Original { was_earlier_refused: was_earlier_tried, unbound };
+        self.prepared.give_up(said, kinds, accepted);
+        again
+    }
+
+    /// The other forms in which the request can be sent.
+    fn other_forms(&self) -> ChangedForms {
         let Route { format, model, .. } = &self.target.route;
-        let request = Request::parse((*format)?, std::str::from_utf8(&self.bodies.text).ok()?).ok()?;
-        unbound(&request.addressed_to(model.as_deref()))
+        let text = std::str::from_utf8(&self.bodies.text).ok();
+        let request = format.zip(text).and_then(|(format, text)| Request::parse(format, text).ok());
+        let Some(request) = request.map(|request| request.addressed_to(model.as_deref())) else {
+            return ChangedForms::default();
+        };
+        let before = self.prepared.before();
+        let conversation = self.prepared.conversation();
+        let kinds = conversation.zip(before).map(|(conversation, before)| {
+            let plan = conversation.state().decisions().plan_for(request.messages().len());
+            newly_folded(&request, before, &plan)
+        });
+        // What was never sent in another form has its reasoning for itself.
+        let was_changed = before.is_none_or(|before| !before.is_as_it_came())
+            || conversation.is_some_and(|conversation| conversation.state().health().was_refused());
+        ChangedForms {
+            earlier: self.shared.decider.earlier(&request, &self.prepared),
+            kinds: kinds.unwrap_or_default(),
+            unbound: was_changed.then(|| unbound(&request)).flatten(),
+        }
     }
 
     /// Reads what the provider says if it refuses the request. Returns the same answer.
@@ -275,8 +325,6 @@ impl Exchange {
             if let Some(conversation) = &conversation {
                 let signals = conversation.signals();
                 (record.signals, record.title) = (Some(signals.counts()), signals.title());
-                drop(signals);
-                shared.decider.set_careful(shared.harm.note(&record));
             }
             if let Some(conversation) = conversation.filter(|_| is_saved) {
                 shared.decider.save(&conversation);
@@ -322,6 +370,7 @@ impl Exchange {
             own_us: timing.own.as_micros() as u64,
             first_byte_ms: first_byte.as_millis() as u64,
             whole_ms: whole.as_millis() as u64,
+            would_send: prepared.would_send(usage.as_ref()),
             quota,
             ..prepared.whole_record(shared.session.id(), time_ms)
         }

@@ -24,10 +24,10 @@ pub(crate) struct GrowingCache {
 
 impl GrowingCache {
     /// An empty cache whose entries expire when they are not used for this many milliseconds. Every request begins with
-    /// the instructions.
-    pub fn new(kind: CacheKind, life_ms: u64, instructions: &str) -> Self {
+    /// the instructions and the declared tools, of this many tokens.
+    pub fn new(kind: CacheKind, life_ms: u64, instructions: &str, tokens: u64) -> Self {
         let key = blake3::hash(instructions.as_bytes());
-        let first = Prefix { key, blocks: 1, size: instructions.len() as u64 / 4 };
+        let first = Prefix { key, blocks: 1, size: tokens };
         Self {
             kind,
             held: ProviderCache::new(life_ms, 1),
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn what_was_sent_before_is_read_until_it_expires_or_changes() {
         for kind in [CacheKind::Marked, CacheKind::Automatic] {
-            let mut cache = GrowingCache::new(kind, 300_000, &"x".repeat(8_000));
+            let mut cache = GrowingCache::new(kind, 300_000, &"x".repeat(8_000), 2_000);
             let mut window = vec![shown(0, &"a".repeat(8_000))];
             let (first, keep) = cache.serve(&window, 0, 0);
             assert_eq!((first.read, keep), (0, 0), "{kind:?}");

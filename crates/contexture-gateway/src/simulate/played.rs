@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use contexture::files::disk::Gate;
 use contexture::fold::{FoldDecision, ShownItem};
 use contexture::item::Item;
 use contexture::transcript::Record;
@@ -23,7 +24,7 @@ use crate::conversation::folder::{ConversationFolder, FolderSettings};
 use crate::decide::notes::note_of;
 use crate::decide::policy::{limit_with, policy_within};
 use crate::decide::prepared::RequestedModel;
-use crate::models::Caching;
+use crate::models::{Caching, Source};
 use crate::options::Options;
 
 /// Time between two requests if the recording has no times, in milliseconds.
@@ -31,6 +32,10 @@ const USUAL_PAUSE_MS: u64 = 20_000;
 
 /// How long the provider caches an unused prefix, in milliseconds.
 const LIFE_MS: u64 = 300_000;
+
+/// Tokens of an agent's own prompt, with the tools that it declares, where a recording has less. A recording has the
+/// instructions at most.
+pub const PROMPT_TOKENS: u64 = 12_000;
 
 /// Approximate bytes of output per token.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -45,6 +50,8 @@ const SESSION: &str = "recorded";
 pub struct Played {
     budget: Option<u64>,
     model: Option<String>,
+    leaves: u64,
+    prompt: u64,
     options: Options,
 }
 
@@ -65,9 +72,28 @@ pub struct PlayedRequest<'a> {
 }
 
 impl Played {
-    /// Sets a budget in tokens; the default is the model's window.
+    /// Sets a budget in tokens, as [`Options::budget`] has it.
     pub fn new(budget: Option<u64>) -> Self {
-        Self { budget, model: None, options: Options::default() }
+        Self { budget, model: None, leaves: 0, prompt: PROMPT_TOKENS, options: Options::default() }
+    }
+
+    /// Sets the name of the agent whose recording it is, which says when it would have summarised its conversation.
+    pub fn with_agent(mut self, name: &str) -> Self {
+        let agent = contexture_agents::agents().iter().find(|agent| agent.name() == name);
+        self.leaves = agent.and_then(|agent| agent.compaction().leaves()).copied().unwrap_or(0);
+        self
+    }
+
+    /// Sets how many tokens the agent's own prompt has at least; the default is [`PROMPT_TOKENS`].
+    pub fn with_prompt(mut self, tokens: u64) -> Self {
+        self.prompt = tokens;
+        self
+    }
+
+    /// Sets what tools do, what is pinned, and how tokens are counted.
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
     }
 
     /// Sets the model that answered; `None` assumes [`ASSUMED_MODEL`].
@@ -117,27 +143,29 @@ struct RecordingPlayer {
 impl RecordingPlayer {
     fn new(played: &Played, recorded: &RecordedSession) -> Self {
         let name = played.model.clone().unwrap_or_else(|| format!("{ASSUMED_MODEL} (assumed)"));
-        let known = played.options.models.find(played.model.as_deref().unwrap_or(ASSUMED_MODEL));
-        let prices = known.model.prices(Caching::Minutes);
+        let mut known = played.options.models.find(played.model.as_deref().unwrap_or(ASSUMED_MODEL));
+        if let (None, Source::Table(day)) = (&played.model, &known.price) {
+            known.price = Source::Guess(ASSUMED_MODEL.to_owned(), day.clone());
+        }
         let kind = if known.model.write > 1.0 { CacheKind::Marked } else { CacheKind::Automatic };
         let settings = FolderSettings {
             dialects: played.options.dialects.clone(),
-            directory: None,
             can_show: false,
             counter: played.options.counter.clone(),
+            gate: Gate::default(),
         };
-        let requested = RequestedModel { known, name, prices };
+        let requested = RequestedModel::new(known, name, Caching::Minutes, played.leaves);
         let account = Account::default();
-        let head = recorded.instructions().len() as u64 / BYTES_PER_TOKEN;
+        let head = (recorded.instructions().len() as u64 / BYTES_PER_TOKEN).max(played.prompt);
         let policy = policy_within(played.budget, limit_with(None, &requested), &requested, &account, head);
         Self {
             asked_budget: played.budget,
-            folder: ConversationFolder::new(Format::Messages, 0, policy, &settings, Default::default()),
-            cache: GrowingCache::new(kind, LIFE_MS, recorded.instructions()),
+            folder: ConversationFolder::new(Format::Messages, 0, policy, &settings, None, Default::default()),
+            cache: GrowingCache::new(kind, LIFE_MS, recorded.instructions(), head),
             requested,
             account,
             now_ms: recorded.time_ms_of_first().unwrap_or(1),
-            came_bytes: recorded.instructions().len() as u64,
+            came_bytes: head * BYTES_PER_TOKEN,
             head,
             taken: 0,
             kept: 0,
@@ -181,7 +209,7 @@ impl RecordingPlayer {
         let request = SentRequest {
             has_apart: false,
             rewritten: None,
-            window: None,
+            most: self.requested.most,
             sent_tokens: sent + self.head,
             came_tokens: came + self.head,
             is_counted: true,
@@ -192,9 +220,9 @@ impl RecordingPlayer {
             folded: DecidedNote::folded(&decided),
             time_ms: self.now_ms,
         };
-        let RequestedModel { known, name, prices } = &self.requested;
+        let RequestedModel { known, name, prices, .. } = &self.requested;
         let bill = self.account.note(&known.model, prices, request, &usage, self.now_ms);
-        let [dollars, dollars_through] = [bill.sent, bill.came].map(|tokens| known.model.dollars(tokens));
+        let [dollars, dollars_through] = [bill.sent, bill.passed()].map(|tokens| known.model.dollars(tokens));
         let mut record = RequestRecord {
             session: SESSION.to_owned(),
             format: Some(format),

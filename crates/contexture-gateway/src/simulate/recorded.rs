@@ -261,7 +261,7 @@ fn change_form(message: &mut Value) {
             *arguments = text.into();
         }
     };
-    for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
         spaced(&mut call["function"]["arguments"]);
     }
     if message.get("arguments").is_some() {

@@ -10,7 +10,9 @@
 //! (<https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages>), signs and lengths of ids
 //! (<https://github.com/maximhq/bifrost/issues/5097>, <https://github.com/openai/codex/issues/14355> and
 //! <https://github.com/nodetool-ai/nodetool/pull/4252>), and reasoning that comes back with its calls
-//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://github.com/continuedev/continue/pull/11806>).
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://github.com/continuedev/continue/pull/11806>). Fields of
+//! messages, summaries, threads and references: the types of the SDKs anthropic 2.10.0 and openai 3.51.0, read on
+//! 2026-11-19.
 
 mod gemini;
 
@@ -47,6 +49,7 @@ pub fn refusal(format: Format, message: &str) -> String {
 
 fn blocks(content: &Value) -> Result<Vec<Value>, String> {
     match content {
+        Value::Null => Ok(Vec::new()),
         Value::String(text) if text.is_empty() => Ok(Vec::new()),
         Value::String(text) => Ok(vec![json!({"type": "text", "text": text})]),
         Value::Array(blocks) => Ok(blocks.clone()),
@@ -63,17 +66,24 @@ struct Turn {
 fn messages(body: &Value) -> Result<(), String> {
     let list = body["messages"].as_array().ok_or("messages: Field required")?;
     let model = body["model"].as_str().unwrap_or_default();
+    options(body)?;
+    if body["thread"]["type"] == "continue" {
+        // What its messages answer is with the provider.
+        return marks(body);
+    }
     let mut turns: Vec<Turn> = Vec::new();
     let roles: Vec<&str> = list.iter().map(|message| message["role"].as_str().unwrap_or_default()).collect();
     for (at, message) in list.iter().enumerate() {
         let blocks = blocks(&message["content"]).map_err(|error| format!("messages.{at}.{error}"))?;
         let is_last = at + 1 == list.len();
+        let sets = own_fields(at, message)?;
+        summaries(at, &blocks)?;
         match roles[at] {
             "user" | "assistant" => {}
             "system" => system_place(&roles, &turns, at)?,
             role => return Err(format!("messages.{at}.role: Unexpected role {role:?}")),
         }
-        if blocks.is_empty() && !(is_last && roles[at] == "assistant") {
+        if blocks.is_empty() && !(is_last && roles[at] == "assistant") && !sets {
             let text = "all messages must have non-empty content except for the optional final assistant message";
             return Err(format!("messages.{at}: {text}"));
         }
@@ -93,7 +103,8 @@ fn messages(body: &Value) -> Result<(), String> {
             _ => turns.push(Turn { role: roles[at].to_owned(), blocks }),
         }
     }
-    if roles.first() != Some(&"user") {
+    let begins_with_summary = list.first().is_some_and(|first| first["content"][0]["type"] == "compaction");
+    if roles.first() != Some(&"user") && !begins_with_summary {
         return Err("messages: first message must use the \"user\" role".into());
     }
     if roles.last() == Some(&"assistant") {
@@ -101,11 +112,66 @@ fn messages(body: &Value) -> Result<(), String> {
     }
     pairs(&turns)?;
     server_results(&turns)?;
+    references(body, &turns)?;
     thinking(&turns)?;
     if body["thinking"]["type"] == "enabled" {
         begins(&turns)?;
     }
     marks(body)
+}
+
+/// Fields of a request that exclude each other, or need others.
+fn options(body: &Value) -> Result<(), String> {
+    if body["compaction"].is_object() && body["context_management"].is_object() {
+        return Err("compaction: cannot be combined with `context_management`".into());
+    }
+    match body["thread"]["type"].as_str() {
+        Some("continue") if body["thread"]["previous_message_id"].is_null() => {
+            Err("thread.previous_message_id: Field required".into())
+        }
+        None | Some("create" | "continue") => Ok(()),
+        Some(other) => Err(format!("thread: unknown type {other:?}")),
+    }
+}
+
+/// Fields of a message beside its role and its content. Returns whether they set something.
+fn own_fields(at: usize, message: &Value) -> Result<bool, String> {
+    let known: &[&str] = if message["role"] == "system" { &["clear_at", "output_config"] } else { &[] };
+    let is_known = |name: &str| ["role", "content"].contains(&name) || known.contains(&name);
+    let mut names = message.as_object().into_iter().flat_map(|fields| fields.keys());
+    if let Some(name) = names.find(|name| !is_known(name)) {
+        return Err(format!("messages.{at}.{name}: Extra inputs are not permitted"));
+    }
+    match message["clear_at"].as_str() {
+        None | Some("never" | "next_user_message") => {}
+        Some(other) => {
+            return Err(format!("messages.{at}.clear_at: Input should be 'next_user_message', not {other:?}"));
+        }
+    }
+    Ok(message["output_config"].as_object().is_some_and(|set| !set.is_empty()))
+}
+
+/// A signed summary comes first, since it replaces all before it.
+fn summaries(at: usize, blocks: &[Value]) -> Result<(), String> {
+    let is_late = |(n, block): (usize, &Value)| {
+        block["type"] == "compaction" && block["signature"].is_string() && (at, n) != (0, 0)
+    };
+    match blocks.iter().enumerate().any(is_late) {
+        true => Err(format!("messages.{at}: a signed `compaction` block must come first")),
+        false => Ok(()),
+    }
+}
+
+/// Tools that results refer to are declared.
+fn references(body: &Value, turns: &[Turn]) -> Result<(), String> {
+    let names: Vec<&Value> = body["tools"].as_array().into_iter().flatten().map(|tool| &tool["name"]).collect();
+    let results = turns.iter().flat_map(|turn| &turn.blocks).filter(|block| block["type"] == "tool_result");
+    let contents = results.flat_map(|block| block["content"].as_array().into_iter().flatten());
+    let mut wanted = contents.filter(|part| part["type"] == "tool_reference").map(|part| &part["tool_name"]);
+    match wanted.find(|name| !names.contains(name)) {
+        Some(name) => Err(format!("Tool reference {name} not found in available tools")),
+        None => Ok(()),
+    }
 }
 
 /// The signs that ids of calls may have.
@@ -403,6 +469,8 @@ fn responses(body: &Value) -> Result<(), String> {
             items.iter().enumerate().filter(|(_, item)| item["type"] == kind).collect()
         };
         let (calls, outputs) = (of(call_kind), of(output_kind));
+        // A reference may be to any item that the provider keeps.
+        let has_past = has_past || items.iter().any(|item| item["type"] == "item_reference");
         for (at, output) in &outputs {
             let is_asked = calls.iter().any(|(asked, call)| asked < at && call["call_id"] == output["call_id"]);
             if !is_asked && !has_past {
@@ -426,7 +494,8 @@ fn responses(body: &Value) -> Result<(), String> {
         if item["type"] == "reasoning" {
             let next = items[at + 1..].iter().find(|next| next["type"] != "reasoning");
             let is_of_model = |next: &Value| {
-                next["role"] == "assistant" || next["type"].as_str().is_some_and(|kind| kind.ends_with("_call"))
+                let of_kind = |kind: &str| kind.ends_with("_call") || kind == "item_reference";
+                next["role"] == "assistant" || next["type"].as_str().is_some_and(of_kind)
             };
             if !next.is_some_and(is_of_model) {
                 return Err(format!(

@@ -26,7 +26,7 @@ use crate::conversation::hashes::MessageHashes;
 use crate::conversation::health::StopReason;
 use crate::conversation::plan_history::PlanStep;
 use crate::conversation::seen::SeenMessages;
-use crate::conversation::state::ConversationState;
+use crate::conversation::state::{AcceptedForm, ConversationState};
 use crate::conversation::stored::InStore;
 use crate::conversation::{Beginning, Conversation};
 use server::Server;
@@ -180,7 +180,9 @@ fn what_was_reverted_is_gone(store: &dyn Store) {
     let one = conversation("c-reverted", 3);
     let mut held = fresh(4);
     save(store, &one, &held, &[], 40).unwrap();
-    held.note_refusal(3, None);
+    for _ in 0..2 {
+        held.note_refusal(3, Vec::new(), AcceptedForm::Earlier);
+    }
     save(store, &one, &held, &[], 41).unwrap();
     let (_, found) = store.conversation("c-reverted").unwrap().unwrap();
     assert_eq!(found.health().stopped(), Some(&StopReason::Refused));

@@ -9,7 +9,7 @@ use contexture::wire::Format;
 use contexture_gateway::Options;
 
 use super::agent::Agent;
-use super::played::{long, play_some, records, small};
+use super::played::{digests, long, play_some, records, small};
 use super::provider::{Fault, Provider, patient, post};
 use contexture_gateway::testing::rules;
 
@@ -88,6 +88,55 @@ impl TokenCounter for Slow {
     }
 }
 
+/// A counter that takes longer than anybody waits, for as long as it is told to.
+#[derive(Default)]
+struct Stuck(AtomicBool);
+
+impl TokenCounter for Stuck {
+    fn name(&self) -> &str {
+        "stuck"
+    }
+
+    fn count(&self, text: &str) -> u64 {
+        if self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(900));
+        }
+        Estimate.count(text)
+    }
+}
+
+/// The budget is a bound: what cannot be decided in time is folded without views.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn far_above_the_budget_the_newest_and_what_people_said_is_sent_if_deciding_takes_too_long() {
+    for format in Format::ALL {
+        let provider = Provider::start().await;
+        let counter = Arc::new(Stuck::default());
+        let options = Options { counter: counter.clone(), own_work: Duration::from_millis(60), ..small() };
+        let gateway = provider.gateway(options).await;
+        let mut agent = Agent::new(format, "Please find out why the build is slow.");
+        let output: String = (0..6_000).map(|n| format!("a line of the log with the number {n}\n")).collect();
+        counter.0.store(true, Ordering::SeqCst);
+        let mut sent = Vec::new();
+        for round in 0..3 {
+            agent.call("I look.", "Bash", serde_json::json!({"command": "cat log"}), &output);
+            agent.call("I look again.", "Bash", serde_json::json!({"command": "cat log"}), &output);
+            agent.say(&format!("And what of part {round}?"));
+            let (status, answer) = post(&gateway, format, agent.request(agent.steps.len(), false)).await;
+            assert_eq!(status, 200, "{format:?}: {answer}");
+            sent.push(provider.last().body);
+        }
+        counter.0.store(false, Ordering::SeqCst);
+        let most = 16_000 * 4 * 3 / 2;
+        for (round, body) in sent.iter().enumerate() {
+            assert!(body.len() < most, "{format:?}, round {round}: {} bytes", body.len());
+            assert!(body.contains("why the build is slow") && body.contains(&format!("And what of part {round}?")));
+        }
+        let record = records(&gateway, 1).await.remove(0);
+        assert!(record.passed.as_deref().is_some_and(|why| why.contains("far above its budget")), "{record:?}");
+        assert_eq!(provider.refused(), Vec::<String>::new());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn requests_that_are_decided_out_of_order_do_not_end_folding() {
     let provider = Provider::start().await;
@@ -112,7 +161,7 @@ async fn requests_that_are_decided_out_of_order_do_not_end_folding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
+async fn a_rewritten_request_that_is_refused_is_sent_once_without_the_fold_and_a_second_refusal_ends_folding() {
     let provider = Provider::start().await;
     let gateway = provider.gateway(small()).await;
     let agent = long(Format::Messages, 16);
@@ -126,12 +175,54 @@ async fn a_rewritten_request_that_is_refused_is_sent_once_as_it_came() {
         let got = provider.got();
         if got.len() == before + 2 {
             refused += 1;
-            assert_eq!(got.last().unwrap().body, body, "it was sent as it came");
+            assert!(!got.last().unwrap().body.contains(FOLDED), "it was sent without the fold");
         }
     }
-    assert_eq!(refused, 1, "nothing is folded in this conversation after that");
+    assert_eq!(refused, 2, "nothing is folded in this conversation after that");
     let records = records(&gateway, agent.requests().len()).await;
     assert!(records.iter().any(|record| record.passed.as_deref().is_some_and(|why| why.contains("refused"))));
+}
+
+/// A block that nobody knows must stay, says the provider. What it had accepted is what it gets then, from its cache.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_refusal_what_was_accepted_before_is_sent_and_folding_goes_on_beside_that_kind_of_block() {
+    for format in [Format::Messages, Format::Responses] {
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(small()).await;
+        let agent = long(format, 24);
+        let (mut retried, mut before) = (Vec::new(), String::new());
+        for at in agent.requests() {
+            let mut body: serde_json::Value = serde_json::from_str(&agent.request(at, false)).unwrap();
+            let list = if format == Format::Messages { "messages" } else { "input" };
+            let messages = body[list].as_array_mut().unwrap();
+            if messages.len() > 30 {
+                let block = serde_json::json!({"type": "of_tomorrow", "id": "t1"});
+                match format {
+                    Format::Messages => messages[30]["content"].as_array_mut().unwrap().push(block),
+                    _ => messages.insert(30, block),
+                }
+                provider.require("of_tomorrow");
+            }
+            let count = provider.got().len();
+            let (status, answer) = post(&gateway, format, body.to_string()).await;
+            assert_eq!(status, 200, "{answer}");
+            let sent = provider.last().body;
+            if provider.got().len() == count + 2 {
+                let came = body.to_string();
+                assert!(sent.len() < came.len(), "{format:?}: what was accepted before is not the whole");
+                assert!(digests(format, &sent).starts_with(&digests(format, &before)), "{format:?}");
+                retried.push(at);
+            }
+            before = sent;
+        }
+        assert_eq!((retried.len(), provider.refused().len()), (1, 1), "{format:?}: {:?}", provider.refused());
+        let records = records(&gateway, agent.requests().len()).await;
+        let why = |record: &contexture_gateway::RequestRecord| record.passed.clone().unwrap_or_default();
+        let refused = records.iter().position(|record| why(record).contains("refused the newest fold")).unwrap();
+        let folds = records[refused + 1..].iter().flat_map(|record| &record.decided).filter(|note| note.is_fold());
+        assert!(folds.count() > 0, "{format:?}: folding goes on");
+        assert!(before.len() < 16_000 * 6, "{format:?}: {} bytes", before.len());
+    }
 }
 
 /// What only a rewritten request has.
@@ -189,7 +280,7 @@ async fn after_different_refusals_only_what_is_necessary_is_folded() {
     // So small that nobody believes it.
     provider.set_window(999);
     assert_eq!(post(&gateway, agent.format, agent.request(second[0], false)).await.0, 400);
-    assert_eq!(provider.got().len(), folded + 2, "it was sent in both forms");
+    assert_eq!(provider.got().len(), folded + 3, "it was sent in all forms");
     provider.set_fault(None);
     provider.set_window(u64::MAX);
     let said = records(&gateway, folded + 1).await[folded].passed.clone();
@@ -209,7 +300,7 @@ async fn what_is_not_understood_passes_and_says_why() {
         (Format::Messages, r#"{"model":"m"}"#, "no list `messages`"),
         (Format::Chat, r#"{"messages":[],"messages":[]}"#, "there twice"),
         (Format::Responses, r#"{"input":"just a text"}"#, "no list `input`"),
-        (Format::Responses, r#"{"input":[{"type":"from_the_future"}]}"#, "from_the_future"),
+        (Format::Responses, r#"{"input":[{"role":"of_the_future","content":"x"}]}"#, "of_the_future"),
         (Format::Chat, r#"{"messages":[{"role":"alien","content":"x"}]}"#, "alien"),
     ];
     for (n, (format, body, why)) in bodies.into_iter().enumerate() {
@@ -240,7 +331,8 @@ async fn a_provider_that_refuses_all_rewritten_requests_gets_each_request_once()
             assert_eq!(post(&gateway, format, agent.request(*at, false)).await.0, 200);
             counts.push(provider.got().len() - before);
         }
-        assert_eq!(counts, [2, 2, 1, 1, 1, 1, 1, 1], "{format:?}");
+        // The second one is folded anew, so what was accepted before is tried as well.
+        assert_eq!(counts, [2, 3, 1, 1, 1, 1, 1, 1], "{format:?}");
         let records = records(&gateway, requests.len()).await;
         let last = records.last().unwrap().passed.clone().unwrap();
         assert!(last.starts_with("passed through from here on"), "{last}");

@@ -1,4 +1,4 @@
-//! Signals of harm: planted, they rise beside the held-out group's, and folding becomes careful.
+//! Signals of harm: planted, they rise beside the held-out group's, also over two runs of a gateway.
 
 use contexture::wire::Format;
 use contexture_gateway::report::compare::{compare, conversation_sums};
@@ -12,13 +12,12 @@ use super::provider::{Provider, path_of};
 /// The line that the agent needs of a file that it read at the beginning.
 const NEEDED: &str = "THE ONLY LINE THAT MATTERS: 4711";
 
-/// An agent that looks whether it still sees what it needs, and reads it again if it does not. With `is_blind` it never
-/// sees it in a window that was rewritten: a fold that drops the file.
+/// An agent that looks whether it still sees what it needs, and reads it again if it does not. It never sees it in a
+/// window that was rewritten, as if the fold had dropped the file.
 struct Needy<'a> {
     gateway: &'a Gateway,
     provider: &'a Provider,
     session: String,
-    is_blind: bool,
 }
 
 impl Needy<'_> {
@@ -48,7 +47,7 @@ impl Needy<'_> {
             self.send(&agent).await;
             let sent = self.provider.last().body;
             let is_rewritten = sent.len() < agent.request(agent.steps.len(), false).len() * 9 / 10;
-            if !sent.contains(NEEDED) || (self.is_blind && is_rewritten) {
+            if !sent.contains(NEEDED) || is_rewritten {
                 read(&mut agent);
                 self.send(&agent).await;
             }
@@ -56,35 +55,32 @@ impl Needy<'_> {
     }
 }
 
-/// Works through many conversations, of which half are held out. Returns the records and what the receipt says.
-async fn many(is_blind: bool) -> (Vec<RequestRecord>, Vec<String>) {
+/// Works through many conversations, of which half are held out. Returns the records.
+async fn many() -> Vec<RequestRecord> {
     let provider = Provider::start().await;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gateway.db");
     let options = || Options { store: Some(path.clone()), holdout: 0.5, ..small() };
-    // Two runs: what was counted in the first is known to the second.
-    let mut notes = Vec::new();
     for part in 0..2 {
         let gateway = provider.gateway(options()).await;
         for name in part * 9..part * 9 + 9 {
             let session = format!("session {name}");
-            Needy { gateway: &gateway, provider: &provider, session, is_blind }.work(name).await;
+            Needy { gateway: &gateway, provider: &provider, session }.work(name).await;
         }
-        notes = gateway.end().await.notes;
+        gateway.end().await;
     }
-    (open_store(&path).unwrap().requests(None).unwrap(), notes)
+    open_store(&path).unwrap().requests(None).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn planted_harm_makes_the_signals_rise_and_folding_careful() {
-    let (records, notes) = many(true).await;
+async fn planted_harm_makes_the_signals_rise() {
+    let records = many().await;
     let sums = conversation_sums(&records);
     let groups = |is_held_out: bool| sums.iter().filter(|sums| sums.is_held_out == is_held_out).collect::<Vec<_>>();
     let (folded, held_out) = (groups(false), groups(true));
     assert!(folded.len() >= 5 && held_out.len() >= 5, "{} and {}", folded.len(), held_out.len());
     assert!(held_out.iter().all(|sums| sums.signals.repeated_reads == 0), "nothing is missing where nothing is folded");
     assert!(folded.iter().all(|sums| sums.signals.reads_after_fold > 0), "{folded:?}");
-    assert!(notes.iter().any(|note| note.contains("folding is careful now")), "{notes:?}");
     let told: Vec<_> = records.iter().filter(|record| record.is_held_out.is_none()).collect();
     assert!(told.is_empty(), "every record says in which group it is");
     let comparison = compare(&sums);
@@ -100,7 +96,7 @@ async fn without_a_held_out_group_signals_are_only_shown() {
     let gateway = provider.gateway(small()).await;
     for name in 0..7 {
         let session = format!("session {name}");
-        Needy { gateway: &gateway, provider: &provider, session, is_blind: true }.work(name).await;
+        Needy { gateway: &gateway, provider: &provider, session }.work(name).await;
     }
     let receipt = gateway.end().await;
     assert!(receipt.signals.reads_after_fold > 0 && receipt.held_out == 0, "{:?}", receipt.signals);

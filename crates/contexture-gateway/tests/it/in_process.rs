@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 
 use contexture::wire::Format;
-use contexture_gateway::Options;
 use contexture_gateway::in_process::{Pinned, RequestError, UsageError, WireFolder, WireFolderOptions};
+use contexture_gateway::{Options, References};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
@@ -128,7 +128,8 @@ async fn files_that_messages_name_are_the_same() {
     let mut agent = long(Format::Chat, 8);
     agent.say("See #notes.md, and go on.");
     agent.work(9);
-    let gateway = Options { directory: base.to_str().map(Arc::from), ..small() };
+    let references = References::Typed;
+    let gateway = Options { directory: base.to_str().map(Arc::from), references, ..small() };
     let folder = WireFolder::new(WireFolderOptions { base_dir: Some(base), ..options() }).unwrap();
     compare(&agent, gateway, folder, |folder| folder).await;
 }

@@ -48,6 +48,8 @@ struct Inner {
     window: Option<u64>,
     /// What thoughts are bound to, if that is checked.
     bindings: Option<Bindings>,
+    /// What every request must have that is accepted.
+    required: Option<&'static str>,
     /// Why requests were refused.
     refused: Vec<String>,
 }
@@ -124,6 +126,11 @@ impl Provider {
         self.inner.lock().unwrap().refused.clone()
     }
 
+    /// Refuses requests without a text from now on.
+    pub fn require(&self, text: &'static str) {
+        self.inner.lock().unwrap().required = Some(text);
+    }
+
     /// Sets its list of models.
     pub fn set_list(&self, list: &'static str) {
         self.inner.lock().unwrap().list = Some(list);
@@ -169,7 +176,8 @@ impl Provider {
 
 /// Options that leave a debug build the time it needs.
 pub fn patient() -> Options {
-    Options { own_work: std::time::Duration::from_secs(20), ..Options::default() }
+    let budget = Some(contexture_gateway::WHOLE_WINDOW);
+    Options { own_work: std::time::Duration::from_secs(20), budget, ..Options::default() }
 }
 
 pub fn path_of(format: Format) -> &'static str {
@@ -232,6 +240,8 @@ async fn serve(State(inner): State<Arc<Mutex<Inner>>>, request: Request) -> Resp
     let large = |format| too_large(format, &asked, inner.window?);
     let broken =
         broken.and_then(|format| Some((format, large(format).or_else(|| rules::check(format, &asked).err())?)));
+    let missing = inner.required.filter(|required| fault.is_none() && !asked.contains(required));
+    let broken = broken.or(format.zip(missing.map(|missing| format!("messages: there is no {missing}"))));
     let bindings = inner.bindings.as_mut().filter(|_| broken.is_none() && fault.is_none());
     let unbound = bindings.and_then(|bindings| Some((Format::Messages, bindings.check(&asked)?)));
     let broken = broken.or(unbound);

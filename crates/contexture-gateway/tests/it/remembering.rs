@@ -1,6 +1,7 @@
 //! A gateway with a memory: what is added, when, and for whom; and what is kept of what passes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use contexture::BoxFuture;
 use contexture::personal::{MemoryOwner, PersonalMemory};
@@ -10,7 +11,7 @@ use contexture::store::MemoryStore;
 use contexture::tokens::Estimate;
 use contexture::wire::Format;
 use contexture_gateway::watch::{MemoryAct, MemoryOperation};
-use contexture_gateway::{AccessKey, Gateway, GatewayMemory, Options, Watcher};
+use contexture_gateway::{AccessKey, Gateway, GatewayMemory, Options, References, Watcher};
 use serde_json::Value;
 
 use super::agent::Agent;
@@ -47,9 +48,13 @@ async fn add(memory: &PersonalMemory, owner: &MemoryOwner, said: &[(&str, &str)]
 }
 
 fn remembering(memory: &PersonalMemory) -> Options {
-    // The tests are about what is added, not about when the words of a person are near enough.
-    let memory = GatewayMemory::new(memory.clone(), vec![project(), MemoryOwner::Person]).with_threshold(60);
-    Options { memory: Some(memory), ..patient() }
+    Options { memory: Some(patient_memory(memory, PROJECT)), ..patient() }
+}
+
+/// The tests are about what is added, not about when the words of a person are near enough, or how fast a machine is.
+fn patient_memory(memory: &PersonalMemory, place: &str) -> GatewayMemory {
+    let own = vec![MemoryOwner::Project(place.to_owned()), MemoryOwner::Person];
+    GatewayMemory::new(memory.clone(), own).with_threshold(60).with_wait(Duration::from_secs(60))
 }
 
 /// The texts of the messages that a provider got.
@@ -133,7 +138,12 @@ async fn a_session_that_begins_like_another_gets_what_is_known_now() {
         let (directory, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (notes, store) = (directory.path().join("walrus.md"), state.path().join("gateway.db"));
         let base: Arc<str> = directory.path().to_str().unwrap().into();
-        let options = || Options { directory: Some(base.clone()), store: Some(store.clone()), ..remembering(&memory) };
+        let options = || Options {
+            directory: Some(base.clone()),
+            references: References::Typed,
+            store: Some(store.clone()),
+            ..remembering(&memory)
+        };
         let provider = Provider::start().await;
         let mut agent = Agent::new(format, "How did we fix the flaky walrus test? #walrus.md");
         agent.call("I look.", "Read", serde_json::json!({"file_path": "/a.rs"}), "fn heron() {}");
@@ -252,11 +262,9 @@ async fn a_conversation_that_begins_alike_in_another_project_gets_nothing_of_the
     let other = "/home/ann/other".to_owned();
     for has_directory in [true, false] {
         let in_project = |place: &str| {
-            let own = vec![MemoryOwner::Project(place.to_owned()), MemoryOwner::Person];
-            let memory = GatewayMemory::new(memory.clone(), own).with_threshold(60);
             let directory = has_directory.then(|| place.into());
             let store = Some(files.path().join(format!("{has_directory}.db")));
-            Options { memory: Some(memory), store, directory, ..patient() }
+            Options { memory: Some(patient_memory(&memory, place)), store, directory, ..patient() }
         };
         for (place, is_told) in [(PROJECT, true), (&other, false), (PROJECT, true)] {
             let gateway = provider.gateway(in_project(place)).await;
@@ -320,7 +328,51 @@ async fn what_passes_is_kept_without_secrets_and_recalled_in_the_next_conversati
     assert_eq!(body.matches("Good, the pangolin deploy works now.").count(), 1, "{body}");
 }
 
-/// A memory that takes long delays nothing: the request is sent without it.
+/// Hears when a search has ended.
+struct Searched(tokio::sync::mpsc::UnboundedSender<()>);
+
+impl Watcher for Searched {
+    fn finished(&self, _: u64, _: &contexture_gateway::RequestRecord) {}
+
+    fn remembered(&self, operation: &MemoryOperation<'_>) {
+        if operation.act == MemoryAct::Search {
+            self.0.send(()).unwrap();
+        }
+    }
+}
+
+/// The request is sent without what is found late, which goes with the next one, where a tool answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_found_late_goes_with_the_next_request() {
+    for format in Format::ALL {
+        let memory = with(&project(), &[("user", FIXED)]).await;
+        let (searched, mut has_searched) = tokio::sync::mpsc::unbounded_channel();
+        let own = patient_memory(&memory, PROJECT).with_wait(Duration::ZERO);
+        let watchers: Vec<Arc<dyn Watcher>> = vec![Arc::new(Searched(searched))];
+        let provider = Provider::start().await;
+        let gateway = provider.gateway(Options { memory: Some(own), watchers, ..patient() }).await;
+        let mut agent = Agent::new(format, "How did we fix the flaky walrus test?");
+        send(&gateway, &agent, 1).await;
+        assert_eq!(provider.last().body, agent.request(1, false), "{format:?}");
+        has_searched.recv().await.unwrap();
+        agent.call("I look.", "Read", serde_json::json!({"file_path": "/a.rs"}), "fn heron() {}");
+        // The task has told of its search, and ends at once.
+        while memories(&provider.last().body) == 0 {
+            tokio::task::yield_now().await;
+            send(&gateway, &agent, agent.steps.len()).await;
+            agent.call("On.", "Read", serde_json::json!({"file_path": "/b.rs"}), "fn crane() {}");
+        }
+        let body = provider.last().body;
+        assert!(body.contains("30 seconds fixed it"), "{format:?}: {body}");
+        send(&gateway, &agent, agent.steps.len()).await;
+        assert_eq!(memories(&provider.last().body), 1, "{format:?}: it is added once, and stays");
+        assert!(provider.refused().is_empty(), "{format:?}: {:?}", provider.refused());
+        let receipt = gateway.end().await;
+        assert_eq!((receipt.memory.added, receipt.memory.late), (1, 1), "{format:?}");
+    }
+}
+
+/// A gateway that may not work on requests sends them as they come, with a memory too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_without_time_sends_requests_as_they_come() {
     let memory = with(&project(), &[("user", FIXED)]).await;
@@ -334,7 +386,7 @@ async fn a_gateway_without_time_sends_requests_as_they_come() {
 
 /// Hears of what is done with the memory.
 #[derive(Default)]
-struct Heard(std::sync::Mutex<Vec<(MemoryAct, usize, bool)>>);
+struct Heard(Mutex<Vec<(MemoryAct, usize, bool)>>);
 
 impl Watcher for Heard {
     fn finished(&self, _: u64, _: &contexture_gateway::RequestRecord) {}

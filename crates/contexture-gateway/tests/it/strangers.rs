@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contexture::wire::Format;
-use contexture_gateway::{AccessKey, Gateway, Options};
+use contexture_gateway::{AccessKey, Gateway, Options, References};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::agent::Agent;
@@ -29,7 +29,7 @@ async fn without_the_key_nobody_gets_anything() {
     std::fs::write(directory.path().join("settings.py"), "TOKEN = 'only for me'\n").unwrap();
     let provider = Provider::start().await;
     let own = directory.path().to_str().map(std::sync::Arc::from);
-    let gateway = provider.gateway(Options { directory: own, ..patient() }).await;
+    let gateway = provider.gateway(Options { directory: own, references: References::Typed, ..patient() }).await;
     let key = secret(&gateway);
     assert_eq!(key.len(), 32, "128 bits in hexadecimal digits");
     let body = Agent::new(Format::Messages, "What is in #settings.py?").request(1, false);
@@ -152,7 +152,8 @@ async fn what_is_kept_is_kept_by_key() {
     let own = directory.path().to_str().map(std::sync::Arc::from);
     let (one, two) = (key("one", 'a'), key("two", 'b'));
     let provider = Provider::start().await;
-    let options = Options { keys: vec![one.clone(), two.clone()], directory: own, ..small() };
+    let options =
+        Options { keys: vec![one.clone(), two.clone()], directory: own, references: References::Typed, ..small() };
     let gateway = provider.gateway(options).await;
     let client = reqwest::Client::new();
     let mut agent = Agent::new(Format::Messages, "What is in #settings.py?");

@@ -58,9 +58,9 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
   );
 }
 
-/** How many lines of a file are known how well. */
+/** What is known of how many lines of a file. */
 function Graded({ file }: { file: FileLine }) {
-  const grades = (["in_doubt", "presumed", "sure", "verified"] as const).filter((grade) => file.graded?.[grade]);
+  const grades = (["changed", "seen", "verified"] as const).filter((grade) => file.graded?.[grade]);
   if (file.grade === "deleted" || grades.length < 2) return <span class={`tag grade-${file.grade}`}>{gradeNames[file.grade]}</span>;
   return (
     <>

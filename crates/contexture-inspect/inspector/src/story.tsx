@@ -21,7 +21,7 @@ export interface StoryProps {
   onFile: (path: string) => void;
 }
 
-const isDoubtful = ({ grade }: FileView) => grade === "in_doubt" || grade === "overtaken";
+const isChanged = ({ grade }: FileView) => grade === "changed" || grade === "overtaken";
 
 /** Why a request cost what it did, as far as the gateway knows. */
 function because({ line, fold }: Story): string {
@@ -35,7 +35,7 @@ export function Sentence(props: StoryProps) {
   const { story, onRequest, conversation } = props;
   const { line, budget, views, again, usual, lost, fold, hidden } = story;
   const { record, sources } = line;
-  const doubtful = views.filter(isDoubtful).length;
+  const changed = views.filter(isChanged).length;
   const made = sources.made ?? 0;
   const times = record.bill && usual > 0 ? record.bill.billed / usual : 1;
   const why = because(story);
@@ -68,8 +68,8 @@ export function Sentence(props: StoryProps) {
       {!fold && line.n > 1 && times < 1.5 && "Nothing was folded. "}
       {views.length > 0 && (
         <>
-          <Jump to="files" kind={doubtful > 0 ? "warn" : undefined}>
-            {doubtful > 0 ? `${doubtful} of ${plural(views.length, "file view")} ${doubtful === 1 ? "is" : "are"} in doubt` : `All ${plural(views.length, "view")} of ${plural(files, "file")} are believed to be current`}
+          <Jump to="files" kind={changed > 0 ? "warn" : undefined}>
+            {changed > 0 ? `${changed} of ${plural(views.length, "file view")} ${changed === 1 ? "is" : "are"} from before a change` : `All ${plural(views.length, "view")} of ${plural(files, "file")} are on the disk, or as the model saw them`}
           </Jump>
           {lost ? "; " : ". "}
         </>
@@ -101,7 +101,7 @@ export function WindowPicture({ story, onBlock, onForm }: StoryProps) {
     <section class="picture" id="window" tabIndex={-1} aria-label="This window">
       <div class="caption">
         <h3>This window</h3>
-        <span class="dim">in order, to the scale of {budget !== null ? `the budget of ${short(budget)}` : "what was sent"}; orange under a block: file views in doubt</span>
+        <span class="dim">in order, to the scale of {budget !== null ? `the budget of ${short(budget)}` : "what was sent"}; orange under a block: file views from before a change</span>
         <span class="right"><Jump to="blocks-part">{plural(blocks, "block")}</Jump></span>
       </div>
       <div class="pieces" aria-hidden="true">
@@ -161,10 +161,10 @@ function nameOf({ name, source }: Piece): string {
 }
 
 function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: string; isWide: boolean; onOpen: () => void }) {
-  const { source, made, name, tokens, count, views, doubtful, is_cached, is_unchanged, is_hidden } = piece;
+  const { source, made, name, tokens, count, views, changed, is_cached, is_unchanged, is_hidden } = piece;
   const kind = kindOf({ kind: "text", source, made });
   const label = source === "file" ? pathParts(name)[0] : name;
-  const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${doubtful} of ${views} views in doubt` : ""}${is_hidden ? ", not seen by the model: the provider has compacted it" : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
+  const title = `${kind}: ${safe(name)}${count > 1 ? ` and ${count - 1} more` : ""}, ${number(tokens)} tokens${views > 0 ? `, ${changed} of ${views} views from before a change` : ""}${is_hidden ? ", not seen by the model: the provider has compacted it" : ""}${is_cached ? ", read from the cache" : is_unchanged ? ", unchanged but billed again" : ""}`;
   return (
     <button tabIndex={-1} class={is_hidden ? "piece piece-hidden" : "piece"} style={{ width }} title={title} onClick={onOpen}>
       <span class={`fill dot-${source}`}>
@@ -172,19 +172,19 @@ function PieceBox({ piece, width, isWide, onOpen }: { piece: Piece; width: strin
       </span>
       <i class={`under-line ${is_cached ? "is-cached" : is_unchanged ? "is-again" : ""}`} />
       {views > 0 && (
-        <i class="doubt">
-          <b style={{ width: `${(100 * doubtful) / views}%` }} />
+        <i class="outdated">
+          <b style={{ width: `${(100 * changed) / views}%` }} />
         </i>
       )}
     </button>
   );
 }
 
-/** What the model believes about files, doubtful first. */
+/** What the model believes about files, those from before a change first. */
 export function Beliefs({ story, onBlock, onFile }: StoryProps) {
   const [isAll, setAll] = useState(false);
   const { views } = story;
-  const doubtful = views.filter(isDoubtful).length;
+  const changed = views.filter(isChanged).length;
   const shown = isAll ? views : views.slice(0, FEW);
   return (
     <section class="card" id="files" tabIndex={-1} aria-label="What the model believes about files">
@@ -193,10 +193,10 @@ export function Beliefs({ story, onBlock, onFile }: StoryProps) {
         <p class="dim">This window shows no lines of files.</p>
       ) : (
         <>
-          <p class="dim">{doubtful === 0 ? "Nothing here is in doubt." : `${plural(doubtful, "view")} of ${views.length} may be wrong: something that ran since may have changed the file.`}</p>
+          <p class="dim">{changed === 0 ? "No view is from before a change that is known." : `${plural(changed, "view")} of ${views.length} ${changed === 1 ? "is" : "are"} from before a change that could not be followed.`}</p>
           <table class="beliefs">
             <thead>
-              <tr><th scope="col">file</th><th scope="col">lines</th><th scope="col">how sure</th><th scope="col">why</th></tr>
+              <tr><th scope="col">file</th><th scope="col">lines</th><th scope="col">known as</th><th scope="col">why</th></tr>
             </thead>
             <tbody>
               {shown.map((view, at) => {

@@ -123,9 +123,8 @@ export const stateNames: Record<string, string> = {
 
 export const gradeNames: Record<string, string> = {
   verified: "verified",
-  sure: "sure",
-  presumed: "presumed",
-  in_doubt: "in doubt",
+  seen: "as seen",
+  changed: "changed since",
   overtaken: "overtaken",
   read_again: "read again",
   deleted: "deleted",

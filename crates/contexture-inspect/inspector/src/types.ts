@@ -100,7 +100,7 @@ export interface RequestLine {
   record: RequestRecord;
 }
 
-export type Grade = "verified" | "sure" | "presumed" | "in_doubt" | "overtaken" | "read_again" | "deleted" | "unknown";
+export type Grade = "verified" | "seen" | "changed" | "overtaken" | "read_again" | "deleted" | "unknown";
 
 export interface FileView {
   block: number;
@@ -146,7 +146,7 @@ export interface Piece {
   /** Whether the model does not see it, because the provider has compacted it. */
   is_hidden?: boolean;
   views: number;
-  doubtful: number;
+  changed: number;
 }
 
 export interface FoldPrice {

@@ -138,7 +138,7 @@ interface LineProps {
 
 function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
   const { source, kind, name, made, views, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
-  const doubtful = views?.filter((view) => view.grade === "in_doubt").length ?? 0;
+  const changed = views?.filter((view) => view.grade === "changed").length ?? 0;
   const share = largest > 0 ? Math.max(0.5, (100 * tokens) / largest) : 0;
   const quiet = state === "kept" || state === "same";
   return (
@@ -150,8 +150,8 @@ function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
         {name && <bdi class="name">{safe(name)}</bdi>}
         {is_error && <span class="tag bad">failed</span>}
         {is_pinned && <span class="tag">pinned</span>}
-        {grade && grade !== "sure" && <span class={`tag grade-${grade}`}>{gradeNames[grade]}</span>}
-        {doubtful > 0 && <span class="tag grade-in_doubt">{doubtful} of {views!.length} in doubt</span>}
+        {grade && grade !== "seen" && <span class={`tag grade-${grade}`}>{gradeNames[grade]}</span>}
+        {changed > 0 && <span class="tag grade-changed">{changed} of {views!.length} from before a change</span>}
         {!quiet && <span class={`state state-${state}`} title={reason}>{stateNames[state]}</span>}
       </div>
       <bdi class="preview">{preview === "…" || preview === "" ? "empty" : safe(preview)}</bdi>

@@ -131,7 +131,7 @@ fn hidden_of<'a>(rows: &HashMap<u32, BlockRow>, sent: &'a [u32]) -> (Option<Hidd
 /// The views of a window.
 struct Views {
     all: Vec<FileView>,
-    /// How many views a block has, and how many of these are in doubt.
+    /// How many views a block has, and how many of these are from before a change.
     by_block: HashMap<u32, (u64, u64)>,
 }
 
@@ -152,8 +152,8 @@ impl Views {
                 _ => Vec::new(),
             };
             if !own.is_empty() {
-                let doubtful = own.iter().filter(|view| is_doubtful(view)).count() as u64;
-                views.by_block.insert(row.id, (own.len() as u64, doubtful));
+                let changed = own.iter().filter(|view| is_changed(view)).count() as u64;
+                views.by_block.insert(row.id, (own.len() as u64, changed));
                 views.all.extend(own);
             }
         }
@@ -166,20 +166,19 @@ impl Views {
     }
 }
 
-fn is_doubtful(view: &FileView) -> bool {
-    matches!(view.grade, FileGrade::InDoubt | FileGrade::Overtaken)
+fn is_changed(view: &FileView) -> bool {
+    matches!(view.grade, FileGrade::Changed | FileGrade::Overtaken)
 }
 
 /// The order in which grades are listed: what may be wrong first.
 fn rank(grade: FileGrade) -> u8 {
     match grade {
         FileGrade::Overtaken => 0,
-        FileGrade::InDoubt => 1,
+        FileGrade::Changed => 1,
         FileGrade::Deleted | FileGrade::Unknown => 2,
-        FileGrade::Presumed => 3,
-        FileGrade::ReadAgain => 4,
-        FileGrade::Sure => 5,
-        FileGrade::Verified => 6,
+        FileGrade::ReadAgain => 3,
+        FileGrade::Seen => 4,
+        FileGrade::Verified => 5,
     }
 }
 
@@ -188,8 +187,7 @@ fn read_view(row: &BlockRow, timeline: &Timeline, n: u64) -> Option<FileView> {
     let known = timeline.grade(row.id, n)?;
     let count = timeline.lines_of(row.id);
     let grade = match known.grade {
-        ShownGrade::Sure => FileGrade::Sure,
-        ShownGrade::InDoubt => FileGrade::InDoubt,
+        ShownGrade::Seen => FileGrade::Seen,
         ShownGrade::Overtaken => FileGrade::Overtaken,
         ShownGrade::ReadAgain => FileGrade::ReadAgain,
     };
@@ -224,7 +222,7 @@ impl PieceList {
         Self { pieces: Vec::new(), least: scale / MOST_PIECES }
     }
 
-    fn push(&mut self, row: &BlockRow, mark: PieceMark, (views, doubtful): (u64, u64)) {
+    fn push(&mut self, row: &BlockRow, mark: PieceMark, (views, changed): (u64, u64)) {
         let (least, PieceMark { is_cached, is_unchanged, is_hidden }) = (self.least, mark);
         let joins = |piece: &WindowPiece| {
             piece.source == row.source
@@ -237,7 +235,7 @@ impl PieceList {
             piece.count += 1;
             piece.tokens += row.tokens;
             piece.views += views;
-            piece.doubtful += doubtful;
+            piece.changed += changed;
             return;
         }
         self.pieces.push(WindowPiece {
@@ -256,7 +254,7 @@ impl PieceList {
             is_unchanged,
             is_hidden,
             views,
-            doubtful,
+            changed,
         });
     }
 }

@@ -43,8 +43,8 @@ pub enum FileEventKind {
     Deleted,
     /// It was renamed.
     Moved,
-    /// Something may have changed it.
-    InDoubt,
+    /// A call could write it.
+    CouldWrite,
     /// It was named.
     Named,
 }
@@ -53,10 +53,8 @@ pub enum FileEventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShownGrade {
-    /// Nothing is known to have changed them.
-    Sure,
-    /// Something may have changed them.
-    InDoubt,
+    /// They are as they were shown.
+    Seen,
     /// The file was changed since.
     Overtaken,
     /// The file was read again since.
@@ -69,12 +67,10 @@ pub enum ShownGrade {
 pub enum FileGrade {
     /// The disk has the same.
     Verified,
-    /// Nothing is known to have changed them.
-    Sure,
-    /// They follow from a change that was not shown.
-    Presumed,
-    /// Something may have changed them.
-    InDoubt,
+    /// They are as the agent saw or wrote them.
+    Seen,
+    /// They are from before a change that could not be followed.
+    Changed,
     /// The file was changed since.
     Overtaken,
     /// The file was read again since.

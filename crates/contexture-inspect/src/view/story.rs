@@ -121,8 +121,8 @@ pub struct WindowPiece {
     pub is_hidden: bool,
     /// How many views they have.
     pub views: u64,
-    /// How many of these are in doubt.
-    pub doubtful: u64,
+    /// How many of these are from before a change.
+    pub changed: u64,
 }
 
 /// What agents and their users do when something is missing. None of it proves harm by itself.
@@ -211,7 +211,7 @@ pub struct RequestStory {
     pub hidden: Option<HiddenPart>,
     /// Tokens that are unchanged since the request before, and were not read from the cache.
     pub again: u64,
-    /// The lines of files in the window, doubtful ones first.
+    /// The lines of files in the window, those from before a change first.
     pub views: Vec<FileView>,
     /// What left the window since the request before.
     pub removed: Vec<RemovedKind>,

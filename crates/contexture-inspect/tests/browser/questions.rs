@@ -73,9 +73,9 @@ async fn a_stranger_finds_the_answers() {
     assert!(taken.contains("file read") || taken.contains("older rewritten"), "{taken}");
     // Which files may it be wrong about?
     let files = read(&browser, "#files").await;
-    assert!(files.contains("may be wrong") && files.contains("in doubt"), "{files}");
+    assert!(files.contains("before a change") && files.contains("as seen"), "{files}");
     assert!(files.contains("part_") && files.contains("migrate.sh"), "{files}");
-    assert!(sentence.contains("in doubt"), "{sentence}");
+    assert!(sentence.contains("file view") || sentence.contains("as the model saw them"), "{sentence}");
     // Which tool wastes the most?
     let tools = read(&browser, "#tools").await;
     assert!(tools.contains("Read fills the most"), "{tools}");
@@ -136,7 +136,7 @@ async fn every_number_leads_to_what_it_is_made_of() {
     let browser = Browser::start(1440, 900).await;
     at_a_fold(&browser, &server.inspector().url()).await;
     let focused = "document.activeElement?.id";
-    for (words, part) in [("tokens", "window"), ("in doubt", "files"), ("$", "cost")] {
+    for (words, part) in [("tokens", "window"), ("as the model saw them", "files"), ("$", "cost")] {
         browser.click(".sentence .jump", words).await;
         browser.until(part, &format!("{focused} === '{part}'")).await;
     }

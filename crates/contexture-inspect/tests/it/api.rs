@@ -382,7 +382,7 @@ async fn an_export_is_one_file_without_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_was_refused_rewritten_is_shown_as_it_was_sent_in_the_end() {
+async fn a_refused_fold_is_called_refused() {
     let provider = Provider::start().await;
     let (gateway, server) = inspected(&provider, small()).await;
     let agent = long(Format::Messages, 16);
@@ -392,7 +392,7 @@ async fn a_request_that_was_refused_rewritten_is_shown_as_it_was_sent_in_the_end
     for (number, at) in agent.requests().into_iter().enumerate() {
         let before = provider.got().len();
         assert_eq!(post(&gateway, agent.format, agent.request(at, false)).await.0, 200);
-        if provider.got().len() == before + 2 {
+        if provider.got().len() > before + 1 && refused.is_none() {
             refused = Some(number as u64 + 1);
         }
         taken.push(provider.last().body);
@@ -401,25 +401,20 @@ async fn a_request_that_was_refused_rewritten_is_shown_as_it_was_sent_in_the_end
     records(&gateway, agent.requests().len()).await;
     let asking = Asking::new(&server.inspector().url());
     let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
-    let [sent, came] = [asking.window(&id, refused, "sent").await, asking.window(&id, refused, "came").await];
-    let ids = |blocks: &[Value]| blocks.iter().map(|block| block["id"].clone()).collect::<Vec<_>>();
-    assert_eq!(ids(&sent), ids(&came));
-    assert!(sent.iter().all(|block| block["state"] == "kept"), "{sent:#?}");
-    // Those around it are shown as the provider took them, too.
-    for n in [refused - 1, refused, refused + 1] {
-        for block in asking.window(&id, n, "sent").await {
-            if !matches!(block["kind"].as_str(), Some("tool" | "thought" | "call")) {
-                let json = serde_json::to_string(&asking.text(&id, &block).await).unwrap();
-                assert!(taken[n as usize - 1].contains(&json[1..json.len() - 1]), "{n}: {block}");
-            }
+    // The one before is shown as the provider took it. Of the refused one, the fold is shown that was refused.
+    let before = refused - 1;
+    for block in asking.window(&id, before, "sent").await {
+        if !matches!(block["kind"].as_str(), Some("tool" | "thought" | "call")) {
+            let json = serde_json::to_string(&asking.text(&id, &block).await).unwrap();
+            assert!(taken[before as usize - 1].contains(&json[1..json.len() - 1]), "{block}");
         }
     }
     let line = asking.get(&format!("conversations/{id}/requests/{refused}")).await;
-    assert_eq!(line["sent_tokens"], line["came_tokens"], "{line}");
+    assert!(line["sent_tokens"].as_u64() <= line["came_tokens"].as_u64(), "{line}");
     let sources: u64 = line["sources"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
     assert_eq!(json!(sources), line["sent_tokens"], "{line}");
     let told = line["verdicts"].to_string();
-    assert!(told.contains("refused") && !told.contains("fold:"), "{told}");
+    assert!(told.contains("refused"), "{told}");
     gateway.stop().await;
 }
 

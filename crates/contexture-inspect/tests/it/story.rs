@@ -54,29 +54,29 @@ pub async fn first_fold(asking: &Asking) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_story_tells_what_the_model_may_be_wrong_about() {
+async fn a_story_tells_what_the_model_knows_of_files() {
     let (_server, asking) = played(&recording(30), 8_000, None).await;
     let n = first_fold(&asking).await;
     let story = asking.get(&format!("conversations/r1/requests/{n}/story")).await;
     let views = story["views"].as_array().unwrap();
     let written: Vec<&Value> = views.iter().filter(|view| view["is_written"] == true).collect();
     assert!(!written.is_empty(), "{story:#}");
-    let doubtful = written.iter().find(|view| view["grade"] == "in_doubt").expect("a script ran after the read");
-    assert!(doubtful["cause"].as_str().unwrap().contains("migrate.sh"), "{doubtful}");
-    assert!(doubtful["path"].as_str().unwrap().ends_with(".rs") && doubtful["lines"].is_string(), "{doubtful}");
-    // Doubtful ones are first.
+    let seen = written.iter().find(|view| view["grade"] == "seen").expect("a script ran after the read");
+    assert!(seen["cause"].as_str().unwrap().starts_with("at message"), "{seen}");
+    assert!(seen["path"].as_str().unwrap().ends_with(".rs") && seen["lines"].is_string(), "{seen}");
+    // Those from before a change are first.
     let grades: Vec<&str> = views.iter().map(|view| view["grade"].as_str().unwrap()).collect();
-    let first_sure = grades.iter().position(|grade| *grade == "sure").unwrap_or(grades.len());
-    assert!(grades[first_sure..].iter().all(|grade| *grade != "in_doubt" && *grade != "overtaken"), "{grades:?}");
+    let first_seen = grades.iter().position(|grade| *grade == "seen").unwrap_or(grades.len());
+    assert!(grades[first_seen..].iter().all(|grade| *grade != "changed" && *grade != "overtaken"), "{grades:?}");
     // The block says the same, and is named by what it holds.
     let window = asking.window("r1", n, "sent").await;
-    let block = window.iter().find(|block| block["id"] == doubtful["block"]).unwrap();
+    let block = window.iter().find(|block| block["id"] == seen["block"]).unwrap();
     assert_eq!((&block["source"], &block["made"]), (&json!("made"), &json!("views")), "{block}");
-    assert!(block["views"].as_array().unwrap().contains(doubtful), "{block}");
+    assert!(block["views"].as_array().unwrap().contains(seen), "{block}");
     assert!(block["name"].as_str().unwrap().contains("part_"), "{block}");
     // What the model is told is in the text itself.
     let text = asking.text("r1", block).await;
-    assert!(text.contains("in doubt (may have changed since `./scripts/migrate.sh"), "{text}");
+    assert!(text.contains("as you saw or wrote it at message"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use contexture_core::ThreadId;
 use serde::{Deserialize, Serialize};
 
-use super::attribute::is_instruction;
 use super::fact::{
     Fact, FactDraft, FactId, MAX_NAME_BYTES, MAX_SOURCES, MAX_TEXT_BYTES, Speaker, coverage, hashes, name, negations,
     normal, words,
 };
+use super::instruction::{is_instruction, is_order};
 use super::refusal::Refusal;
 use super::render::{TITLES, line};
 use super::spent::Spent;
@@ -540,8 +540,13 @@ fn checked(mut draft: FactDraft) -> Result<FactDraft, Refusal> {
             return Err(Refusal::Empty(field));
         }
     }
-    let is_told = [&draft.text, &draft.value, &draft.entity].into_iter().any(|text| is_instruction(text));
-    if draft.said_by != Speaker::User && is_told {
+    let told = [&draft.text, &draft.value, &draft.entity];
+    let is_told = match draft.said_by {
+        Speaker::User => false,
+        Speaker::Assistant => told.into_iter().any(|text| is_order(text)),
+        Speaker::Tool | Speaker::File => told.into_iter().chain([&draft.quote]).any(|text| is_instruction(text)),
+    };
+    if is_told {
         return Err(Refusal::Instruction(draft.said_by));
     }
     Ok(draft)

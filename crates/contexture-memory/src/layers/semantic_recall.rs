@@ -16,12 +16,13 @@
 //! With a new message the layer looks for passages that fit it: by words with their stems (in Chinese, Japanese and Korean
 //! by characters and pairs of them), by related words (`instrument` finds `guitar`), and by who said it, when, and what is around
 //! it. With an [`Embedder`], what was said in quite other words is found too. Excerpts have about 150 tokens and are
-//! shown by day, oldest first, with the speaker. Where a passage is shown that the same speaker said again later with other
-//! words, the later one is shown too. If no passage has enough of the message's words, nothing is shown. What the window
+//! shown with day and speaker: the best one of each conversation first, then the others. Where a passage is shown that the
+//! same speaker said again later with other words, the later one is shown too. If no passage has enough of the message's words, nothing is shown. What the window
 //! shows anyway is left out.
 //!
 //! Only what was said, and what tools returned with their calls, is searched: never what a layer made, so that memory does
-//! not feed on itself, nor instructions and reasoning. Child executions add nothing; what they found is in their result.
+//! not feed on itself, nor instructions and reasoning. What tools returned is found by rare words only. Child executions
+//! add nothing; what they found is in their result.
 //! [`PastIndex::forget`] removes passages so that they do not come back.
 //!
 //! No model call waits for it: the search starts when the message arrives and runs while the message is stored. If it is

@@ -1,7 +1,7 @@
-//! As many passages as fit into a number of tokens, by day and in order of time.
+//! As many passages as fit into a number of tokens, best first.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use contexture_core::LayerId;
 use contexture_core::item::Item;
@@ -12,13 +12,16 @@ use super::excerpt::excerpt;
 use super::passage::Passage;
 use contexture_text::block::{QUOTED, fits, flat, quoted};
 
-const HEADING: &str = "From past conversations, oldest first. What was said then may have changed since:";
+const HEADING: &str = "From past conversations, what fits best first. What was said then may have changed since:";
 
 /// How many updates of updates are followed.
 const MAX_CHAIN: usize = 8;
 
 /// No line has fewer tokens.
 const LEAST_LINE: u64 = 4;
+
+/// So many passages in a row may be too long for the room that is left, before no shorter one is looked for.
+const MAX_TOO_LONG: usize = 12;
 
 /// A passage as it is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +41,7 @@ pub struct Shown {
 pub struct Recollection {
     /// The text; empty if nothing was found.
     pub text: String,
-    /// Its passages, oldest first.
+    /// Its passages: the best of each conversation first, then the others.
     pub shown: Vec<Shown>,
     /// The tokens of the text as the block of a layer.
     pub tokens: u64,
@@ -92,11 +95,16 @@ pub(crate) fn pack(
     let mut days: HashSet<(String, Option<String>)> = HashSet::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut is_taken = vec![false; candidates.len()];
+    let mut too_long = 0;
     for first in 0..candidates.len().min(count) {
-        if room < LEAST_LINE {
+        if room < LEAST_LINE || too_long == MAX_TOO_LONG {
             break;
         }
-        if is_taken[first] || candidates[first].tokens(counter) > room {
+        if is_taken[first] {
+            continue;
+        }
+        if candidates[first].tokens(counter) > room {
+            too_long += 1;
             continue;
         }
         let chain = std::iter::successors(Some(first), |older| update_of(*older));
@@ -118,6 +126,9 @@ pub(crate) fn pack(
             days.extend(new_days);
             group.iter().for_each(|at| is_taken[*at] = true);
             groups.push(group);
+            too_long = 0;
+        } else {
+            too_long += 1;
         }
     }
     let mut candidates: Vec<Option<PassageCandidate<'_>>> = candidates.into_iter().map(Some).collect();
@@ -130,8 +141,7 @@ pub(crate) fn pack(
         groups.into_iter().map(|group| group.into_iter().filter_map(&mut show).collect()).collect();
     // Counts of parts do not always add up to the count of the whole.
     loop {
-        let mut shown: Vec<&Shown> = taken.iter().flatten().collect();
-        shown.sort_by(|one, other| order(&one.passage).cmp(&order(&other.passage)));
+        let shown = in_order(&taken);
         let text = render(&shown);
         if shown.is_empty() || fits(counter, layer, &text, budget) {
             let tokens = if shown.is_empty() { 0 } else { budget_used(counter, layer, &text) };
@@ -171,9 +181,23 @@ fn budget_used(counter: &dyn TokenCounter, layer: &LayerId, text: &str) -> u64 {
     count_item(counter, &Item::developer(block))
 }
 
-/// By time; passages without one are with those of their conversation.
-fn order(passage: &Passage) -> (u64, &str, u64) {
-    (passage.at_ms.unwrap_or(0) / 86_400_000, &passage.thread, passage.position)
+/// What is shown, of groups whose best come first: the first group of each conversation, then the others, those of a day
+/// of a conversation together and as they were said.
+fn in_order(taken: &[Vec<Shown>]) -> Vec<&Shown> {
+    let mut met: HashSet<&str> = HashSet::new();
+    let (mut first, mut others): (Vec<&Shown>, Vec<&Shown>) = (Vec::new(), Vec::new());
+    for group in taken {
+        let is_first = group.iter().filter(|shown| met.insert(&shown.passage.thread)).count() > 0;
+        let list = if is_first { &mut first } else { &mut others };
+        list.extend(group);
+    }
+    let mut days: HashMap<(&str, Option<String>), usize> = HashMap::new();
+    for shown in &others {
+        let next = days.len();
+        days.entry((&shown.passage.thread, shown.passage.day())).or_insert(next);
+    }
+    others.sort_by_key(|shown| (days[&(shown.passage.thread.as_str(), shown.passage.day())], shown.passage.position));
+    first.into_iter().chain(others).collect()
 }
 
 /// The text of passages in their order.

@@ -90,6 +90,11 @@ impl Passage {
         self.speaker == TOOL
     }
 
+    /// Whether it is part of the work with an agent, and not of a talk of people with names.
+    pub(crate) fn is_of_work(&self) -> bool {
+        self.is_of_tool() || [Role::User, Role::Assistant].iter().any(|role| self.speaker == role.as_str())
+    }
+
     /// Its id in the index: that of its neighbours is one less or more.
     pub(crate) fn key(&self) -> String {
         key(&self.thread, self.position)

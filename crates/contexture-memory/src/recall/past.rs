@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use contexture_core::search::{Near, SearchDocument, SearchError, SearchIndex, TextVector};
+use contexture_core::search::{
+    Found, Near, SearchDocument, SearchError, SearchHit, SearchIndex, TermWeights, TextVector,
+};
 use contexture_core::tokens::TokenCounter;
 use contexture_core::{ItemLog, LayerId};
 
@@ -18,6 +20,11 @@ use super::rank::{RankedPassage, is_update, rank};
 const LAYER: &str = "semantic-recall";
 /// How many passages a question is compared with.
 const MAX_CANDIDATES: usize = 256;
+/// How many of what tools returned are compared, which have a rare word of the question.
+const MAX_OF_TOOLS: usize = 16;
+/// A word is rare if at most this share of the passages has it, or so many of a few passages.
+const RARE_SHARE: f64 = 0.002;
+const RARE_PASSAGES: u64 = 8;
 /// Of how many of the best the neighbours are read, and how far.
 const WITH_NEIGHBOURS: usize = 64;
 const REACH: i64 = 2;
@@ -287,8 +294,15 @@ impl PastIndex {
     async fn ranked(&self, question: &Question, near: &Near) -> Result<Vec<RankedPassage>, SearchError> {
         let mut found = self.index.find(&self.scope, &question.terms, MAX_CANDIDATES).await?;
         let hits = std::mem::take(&mut found.hits);
+        let scored = |hit: &SearchHit| Some((Passage::of_document(&hit.document)?, hit.score));
         let mut passages: Vec<(Passage, f64)> =
-            hits.iter().filter_map(|hit| Some((Passage::of_document(&hit.document)?, hit.score))).collect();
+            hits.iter().filter_map(scored).filter(|(passage, _)| !passage.is_of_tool()).collect();
+        // Outputs of tools are most of what passed, and have most words in common: only a rare one tells something.
+        let rare = rare_terms(question, &found);
+        if !rare.is_empty() {
+            let with_rare = self.index.find(&self.scope, &rare, MAX_OF_TOOLS).await?.hits;
+            passages.extend(with_rare.iter().filter_map(scored).filter(|(passage, _)| passage.is_of_tool()));
+        }
         let similar: HashMap<String, f64> =
             near.hits.iter().map(|hit| (hit.document.id.clone(), share_of_meaning(hit.score, near))).collect();
         let best = similar.values().copied().fold(0.0, f64::max);
@@ -310,9 +324,17 @@ impl PastIndex {
         around.sort_unstable();
         around.dedup();
         let around = self.index.get(&self.scope, &around).await?;
-        passages.extend(around.iter().filter_map(|document| Some((Passage::of_document(document)?, 0.0))));
+        let around = around.iter().filter_map(Passage::of_document).filter(|passage| !passage.is_of_tool());
+        passages.extend(around.map(|passage| (passage, 0.0)));
         Ok(rank(question, &found, passages, &similar))
     }
+}
+
+/// The terms of what a question is about that few passages have.
+fn rare_terms(question: &Question, found: &Found) -> TermWeights {
+    let most = RARE_PASSAGES.max((found.documents as f64 * RARE_SHARE) as u64);
+    let is_rare = |term: &&String| found.frequencies.get(*term).is_some_and(|having| *having <= most);
+    question.content.iter().filter(is_rare).map(|term| (term.clone(), 1.0)).collect()
 }
 
 /// How far a passage is on the way from what an average one means to what the question means: 0 to 1.

@@ -10,9 +10,11 @@ use super::passage::Passage;
 use super::question::Question;
 use super::thesaurus::{is_stop_term, related};
 
-/// BM25 over the candidates, with less weight for length than the index has: what matters is often said at length.
+/// BM25 over the candidates. What people tell each other at length often matters, so length weighs less there than in
+/// the work of an agent.
 const K1: f64 = 1.2;
 const B: f64 = 0.4;
+const B_OF_WORK: f64 = 0.75;
 /// A longer passage is not split again; the index's own score stands for it.
 const MAX_SPLIT_BYTES: usize = 4 * 1024;
 /// What a passage gets of the scores of those next to it, and next but one.
@@ -33,8 +35,10 @@ const TIME: f64 = 0.15;
 /// How much more counts a passage that says something, rather than `Wow!`.
 const SUBSTANCE: f64 = 1.0;
 const SUBSTANTIAL_BYTES: usize = 120;
-/// What a passage that only asks loses.
+/// What a passage that only asks loses; what an agent is asked is what is to be done.
 const ASKING: f64 = 0.4;
+/// What counts of the score of what a tool returned.
+const OF_TOOL: f64 = 0.5;
 
 /// How much of a word a passage covers that has a related one.
 const RELATED_CREDIT: f64 = 0.7;
@@ -89,7 +93,10 @@ pub(crate) fn rank(
         let text = ranked.passage.text.trim_end();
         let substance = text.len().min(SUBSTANTIAL_BYTES) as f64 / SUBSTANTIAL_BYTES as f64;
         ranked.score *= 1.0 + SUBSTANCE * substance;
-        if text.ends_with(['?', '？']) {
+        if ranked.passage.is_of_tool() {
+            ranked.score *= OF_TOOL;
+        }
+        if text.ends_with(['?', '？']) && !ranked.passage.is_of_work() {
             ranked.score *= 1.0 - ASKING;
         }
     }
@@ -133,7 +140,8 @@ fn by_words(question: &Question, rarity: &Rarity<'_>, passages: Vec<(Passage, f6
         let Some(split) = split else {
             return RankedPassage { passage, score: found_score, terms: Vec::new(), covers: 0.5 };
         };
-        let held_back = K1 * (1.0 - B + B * split.length as f64 / average);
+        let b = if passage.is_of_work() { B_OF_WORK } else { B };
+        let held_back = K1 * (1.0 - b + b * split.length as f64 / average);
         let mut score = 0.0;
         for (term, count) in &split.counts {
             last_with[*term] = number;

@@ -17,7 +17,16 @@ use crate::request::Request;
 /// A message as the checks see it.
 struct CheckedAnthropicMessage<'a> {
     role: Cow<'a, str>,
+    /// Whether it sets something beside its content.
+    sets: bool,
     blocks: Vec<CheckedAnthropicBlock<'a>>,
+}
+
+impl CheckedAnthropicMessage<'_> {
+    /// Whether it begins with what sums up the conversation before it.
+    fn is_summary(&self) -> bool {
+        self.blocks.first().is_some_and(|block| block.kind_name == "compaction")
+    }
 }
 
 /// The kinds of blocks that the checks tell apart.
@@ -96,6 +105,8 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<V
         request.messages().iter().map(|raw| said(raw)).collect::<Option<_>>()?;
     let roles: Vec<&str> = said.iter().map(|said| &*said.role).collect();
     let broken = rules(Format::Messages, model).filter_map(|rule| match rule.check {
+        // A summary comes first, in the place of what it sums up.
+        Check::First(_) if said.first().is_some_and(CheckedAnthropicMessage::is_summary) => None,
         Check::After(role, known) => after_broken(rule, role, known, &said),
         Check::Content(last) => content_broken(rule, last, &said),
         Check::Marks(most) => {
@@ -132,8 +143,9 @@ pub(super) fn broken(request: &Request<'_>, body: &str, model: &str) -> Option<V
 fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let role = fields.text("role")?;
+    let sets = role == "system" && fields.get("output_config").is_some_and(|set| !["null", "{}"].contains(&set.get()));
     let Some(content) = fields.get("content").filter(|content| content.get() != "null") else {
-        return Some(CheckedAnthropicMessage { role, blocks: Vec::new() });
+        return Some(CheckedAnthropicMessage { role, sets, blocks: Vec::new() });
     };
     let blocks = if content.get().starts_with('"') {
         let is_empty = content.get() == "\"\"";
@@ -148,7 +160,7 @@ fn said(raw: &RawValue) -> Option<CheckedAnthropicMessage<'_>> {
         let blocks: Vec<Fields<'_>> = serde_json::from_str(content.get()).ok()?;
         blocks.into_iter().map(block).collect::<Option<_>>()?
     };
-    Some(CheckedAnthropicMessage { role, blocks })
+    Some(CheckedAnthropicMessage { role, sets, blocks })
 }
 
 fn block(fields: Fields<'_>) -> Option<CheckedAnthropicBlock<'_>> {
@@ -211,8 +223,8 @@ fn after_broken(
 }
 
 fn content_broken(rule: &'static Rule, last: &str, said: &[CheckedAnthropicMessage<'_>]) -> Option<Broken> {
-    let is_wrong =
-        |message: usize| said[message].blocks.is_empty() && !(said[message].role == last && message + 1 == said.len());
+    let is_allowed = |message: usize| (said[message].role == last && message + 1 == said.len()) || said[message].sets;
+    let is_wrong = |message: usize| said[message].blocks.is_empty() && !is_allowed(message);
     (0..said.len()).find(|message| is_wrong(*message)).and_then(|message| at(rule, message))
 }
 

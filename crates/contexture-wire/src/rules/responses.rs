@@ -86,7 +86,8 @@ pub(super) fn broken(request: &Request<'_>, model: &str) -> Option<Vec<Broken>> 
 fn given(raw: &RawValue) -> Option<CheckedResponsesItem<'_>> {
     let fields = Fields::parse(raw.get()).ok()?;
     let role = fields.text("role");
-    let kind_name = fields.text("type").or_else(|| role.as_ref().map(|_| "message".into()))?;
+    let usual = || if role.is_some() { "message".into() } else { "item_reference".into() };
+    let kind_name = fields.text("type").unwrap_or_else(usual);
     let kind = ResponsesItemKind::of(&kind_name);
     let (id, call, content) = (fields.text("id"), fields.text("call_id"), fields.get("content"));
     let role = role.filter(|_| kind == ResponsesItemKind::Message);
@@ -108,7 +109,8 @@ impl CheckedResponsesItem<'_> {
 fn leads_to(rest: &[CheckedResponsesItem<'_>]) -> bool {
     let next = rest.iter().find(|given| given.kind != ResponsesItemKind::Reasoning);
     // What compacts the conversation takes everything before it.
-    next.is_some_and(|next| next.is_of_model() || next.kind == ResponsesItemKind::Compaction)
+    let may_lead = [ResponsesItemKind::Compaction, ResponsesItemKind::Reference];
+    next.is_some_and(|next| next.is_of_model() || may_lead.contains(&next.kind))
 }
 
 fn calls_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
@@ -124,6 +126,10 @@ fn calls_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Opti
 fn outputs_broken(rule: &'static Rule, given: &[CheckedResponsesItem<'_>]) -> Option<Broken> {
     let mut asked: HashSet<&str> = HashSet::new();
     for (place, given) in given.iter().enumerate() {
+        if given.kind == ResponsesItemKind::Reference {
+            // It may be any call.
+            return None;
+        }
         let Some(call) = given.call.as_deref() else { continue };
         if given.is_output() {
             if !asked.contains(call) {

@@ -5,7 +5,7 @@
 use super::rule::{Check, Rule};
 use crate::format::Format;
 use crate::format::Format::{Chat, Gemini, Messages, Responses};
-use crate::system_turns::TOOL_CHANGES;
+use crate::in_force::TOOL_CHANGES;
 
 const ANTHROPIC: &str = "https://platform.claude.com/docs/en/api/messages";
 const ANTHROPIC_TOOLS: &str = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use";

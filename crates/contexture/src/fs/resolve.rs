@@ -57,27 +57,21 @@ impl Resolver {
     /// The best one that works here: old kernels lack `openat2`, and some sandboxes forbid it.
     pub(super) fn detect(base: BorrowedFd<'_>) -> Resolver {
         #[cfg(target_os = "linux")]
-        if kernel::open(base, ".", Goal::Directory, false).is_ok() {
+        if kernel::open(base, ".", Goal::Directory).is_ok() {
             return Resolver::Kernel;
         }
         let _ = base;
         Resolver::Walk
     }
 
-    /// Opens a normalised relative path.
+    /// Opens a normalised relative path without following links.
     ///
-    /// `EXDEV` means that it leads out of the base, `ELOOP` that there is a link (or too many, if followed).
-    pub(super) fn open(
-        self,
-        base: BorrowedFd<'_>,
-        path: &str,
-        goal: Goal,
-        follow_symlinks: bool,
-    ) -> Result<OwnedFd, Errno> {
+    /// `EXDEV` means that it leads out of the base, `ELOOP` that there is a link.
+    pub(super) fn open(self, base: BorrowedFd<'_>, path: &str, goal: Goal) -> Result<OwnedFd, Errno> {
         match self {
             #[cfg(target_os = "linux")]
-            Resolver::Kernel => kernel::open(base, path, goal, follow_symlinks),
-            Resolver::Walk => PathWalk::new(base, path)?.open(goal, follow_symlinks),
+            Resolver::Kernel => kernel::open(base, path, goal),
+            Resolver::Walk => Ok(PathWalk::new(base, path, None)?.open_named(goal)?.0),
         }
     }
 }
@@ -88,13 +82,11 @@ mod kernel {
 
     use super::*;
 
-    /// Links, if at all, must stay below the base; links of `/proc` are never followed, since they can lead anywhere.
-    const FOLLOWING: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+    const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-    pub(super) fn open(base: BorrowedFd<'_>, path: &str, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
-        let resolve = if follow_symlinks { FOLLOWING } else { FOLLOWING.union(ResolveFlags::NO_SYMLINKS) };
+    pub(super) fn open(base: BorrowedFd<'_>, path: &str, goal: Goal) -> Result<OwnedFd, Errno> {
         for _ in 0..MAX_ATTEMPTS {
-            match rustix::fs::openat2(base, path, goal.flags(), Mode::empty(), resolve) {
+            match rustix::fs::openat2(base, path, goal.flags(), Mode::empty(), RESOLVE) {
                 // A concurrent rename disturbed the check; the kernel requests a retry.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return opened,
@@ -104,10 +96,17 @@ mod kernel {
     }
 }
 
-/// Opens a normalised relative path for reading, following links that stay below the base. Also returns the name of the
-/// file, if a link led to one of another name.
-pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Option<String>), Errno> {
-    let (file, name) = PathWalk::new(base, path)?.open_named(Goal::Read, true)?;
+/// Opens a normalised relative path, following links that stay below the base, which has these absolute names. Also
+/// returns the name of the file, if a link led to one of another name.
+///
+/// `EXDEV` means that a link leads out of the base, `ELOOP` that there are too many.
+pub(super) fn follow(
+    base: BorrowedFd<'_>,
+    names: &[String],
+    path: &str,
+    goal: Goal,
+) -> Result<(OwnedFd, Option<String>), Errno> {
+    let (file, name) = PathWalk::new(base, path, Some(names))?.open_named(goal)?;
     let asked = path.rsplit('/').next().unwrap_or_default();
     let name = name.map(|name| name.to_string_lossy().into_owned());
     Ok((file, name.filter(|name| name != asked)))
@@ -116,10 +115,12 @@ pub(super) fn follow(base: BorrowedFd<'_>, path: &str) -> Result<(OwnedFd, Optio
 /// Resolves a path one component at a time.
 ///
 /// Every component is opened relative to the handle of the previous one, and the kernel never follows a link. A link is
-/// read here, and its target replaces the component. `..` returns to the previous handle, so resolution can never go
-/// above the base.
+/// read here, and its target replaces the component; one that begins with a name of the base starts at the base again.
+/// `..` returns to the previous handle, so resolution can never go above the base.
 struct PathWalk<'a> {
     base: BorrowedFd<'a>,
+    /// The absolute names of the base; `None`: links are not followed.
+    names: Option<&'a [String]>,
     /// The directories entered so far, below the base.
     entered: Vec<OwnedFd>,
     /// The remaining components, last one first.
@@ -129,8 +130,8 @@ struct PathWalk<'a> {
 }
 
 impl<'a> PathWalk<'a> {
-    fn new(base: BorrowedFd<'a>, path: &str) -> Result<Self, Errno> {
-        let mut walk = Self { base, entered: Vec::new(), left: Vec::new(), links: 0, attempts: 0 };
+    fn new(base: BorrowedFd<'a>, path: &str, names: Option<&'a [String]>) -> Result<Self, Errno> {
+        let mut walk = Self { base, names, entered: Vec::new(), left: Vec::new(), links: 0, attempts: 0 };
         walk.push(path.as_bytes())?;
         Ok(walk)
     }
@@ -150,12 +151,8 @@ impl<'a> PathWalk<'a> {
         self.entered.last().map_or(self.base, AsFd::as_fd)
     }
 
-    fn open(self, goal: Goal, follow_symlinks: bool) -> Result<OwnedFd, Errno> {
-        Ok(self.open_named(goal, follow_symlinks)?.0)
-    }
-
     /// The handle, and the name by which it was finally opened.
-    fn open_named(mut self, goal: Goal, follow_symlinks: bool) -> Result<(OwnedFd, Option<CString>), Errno> {
+    fn open_named(mut self, goal: Goal) -> Result<(OwnedFd, Option<CString>), Errno> {
         while let Some(component) = self.left.pop() {
             match component.to_bytes() {
                 b"." => continue,
@@ -169,7 +166,7 @@ impl<'a> PathWalk<'a> {
             match open_component(self.here(), &component, if last { goal } else { Goal::Directory }) {
                 Ok(opened) if last => return Ok((opened, Some(component))),
                 Ok(directory) => self.entered.push(directory),
-                Err(errno @ (Errno::LOOP | Errno::NOTDIR)) => self.link(component, errno, follow_symlinks)?,
+                Err(errno @ (Errno::LOOP | Errno::NOTDIR)) => self.link(component, errno)?,
                 Err(errno) => return Err(errno),
             }
         }
@@ -178,7 +175,7 @@ impl<'a> PathWalk<'a> {
     }
 
     /// Replaces a component by its target, if it is a link and links are followed.
-    fn link(&mut self, component: CString, errno: Errno, follow_symlinks: bool) -> Result<(), Errno> {
+    fn link(&mut self, component: CString, errno: Errno) -> Result<(), Errno> {
         let target = match rustix::fs::readlinkat(self.here(), &component, Vec::new()) {
             Ok(target) => target,
             Err(Errno::INVAL) if errno == Errno::NOTDIR => return Err(Errno::NOTDIR),
@@ -192,13 +189,15 @@ impl<'a> PathWalk<'a> {
             Err(errno) => return Err(errno),
         };
         self.links += 1;
-        if !follow_symlinks || self.links > MAX_LINKS {
-            return Err(Errno::LOOP);
+        let names = self.names.filter(|_| self.links <= MAX_LINKS).ok_or(Errno::LOOP)?;
+        let target = target.to_bytes();
+        if !target.starts_with(b"/") {
+            return self.push(target);
         }
-        if target.to_bytes().starts_with(b"/") {
-            return Err(Errno::XDEV);
-        }
-        self.push(target.to_bytes())
+        let below = |name: &String| target.strip_prefix(name.trim_end_matches('/').as_bytes());
+        let rest = names.iter().filter_map(below).find(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        self.entered.clear();
+        self.push(rest.ok_or(Errno::XDEV)?)
     }
 }
 

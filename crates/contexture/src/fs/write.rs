@@ -80,12 +80,12 @@ fn make_directories(resolver: Resolver, base: BorrowedFd<'_>, path: &str) -> Res
             reached.push('/');
         }
         reached.push_str(name);
-        let opened = match resolver.open(base, &reached, Goal::Directory, false) {
+        let opened = match resolver.open(base, &reached, Goal::Directory) {
             Err(Errno::NOENT) => {
                 let above = directory.as_ref().map_or(base, AsFd::as_fd);
                 match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o777)) {
                     // Somebody else may have made it meanwhile.
-                    Ok(()) | Err(Errno::EXIST) => resolver.open(base, &reached, Goal::Directory, false),
+                    Ok(()) | Err(Errno::EXIST) => resolver.open(base, &reached, Goal::Directory),
                     Err(errno) => Err(errno),
                 }
             }

@@ -42,6 +42,7 @@ pub fn built_in() -> Vec<BuiltIn> {
     let file_reference = FileReference::new(FileReferenceOptions::default()).expect("the defaults are accepted");
     let mut layers = vec![
         entry(&Reminder::new(), "the date and time, a note after a long pause, and reminders when they are due"),
+        entry(&Temporal::new(), "the time, the pause since the last turn, and a ledger of dated events"),
         entry(&Steering::new(), "rules that tool calls and responses are held against"),
         entry(&WorkingMemory::new(), "what the model itself wants to keep in mind"),
         entry(&Instructions::new(), "what a project and its user ask of every agent, from AGENTS.md and CLAUDE.md"),

@@ -26,6 +26,7 @@ mod output;
 mod shelf;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use contexture_core::decision::{Action, Decision, Price};
 use contexture_core::history::{History, Part};
@@ -44,6 +45,9 @@ use self::shelf::FolderCache;
 use crate::files::dialect::Dialects;
 use crate::files::tracker::FileTracker;
 use crate::fold::{FoldDecision, FoldWhen, Folder, Meter, Pins, Policy, Prices, ShownItem};
+
+/// How long the files of one request may be compared with the disk; the others are shown as not compared.
+const COMPARING: Duration = Duration::from_millis(500);
 
 /// The layer `file-history`.
 #[derive(Default)]
@@ -241,8 +245,8 @@ impl MemoryLayer for FileHistory {
         let counter = self.counter.clone().unwrap_or_else(|| ctx.shared_counter());
         let (thread, budget, cache) = (&ctx.thread_id, *budget, *cache);
         let mut held = self.take(&Projecting { thread, history, decisions, budget, cache, counter });
-        let disk = Some(&*ctx.fs).filter(|_| !self.has_no_disk);
-        let parts = parts_of(held.request(disk).await);
+        let disk = Some(&ctx.fs).filter(|_| !self.has_no_disk);
+        let parts = parts_of(held.request(disk, ctx.clock.limit(COMPARING)).await);
         let (result, unreadable) = self.put_back(held, thread, history, decisions, parts);
         if unreadable > 0 {
             ctx.trace.add_event("unreadable_decisions", &[("count", (unreadable as f64).into())]);

@@ -11,8 +11,9 @@
 //!
 //! Skills are read as the public Agent Skills format has them: a folder with a `SKILL.md` that begins with `name` and
 //! `description` and goes on with the text of the skill. They are looked for in `.contexture/skills`, `.agents/skills` and
-//! `.claude/skills` of the project, and of the user if the program gives files that it trusts
-//! ([`with_user_files`](Procedural::with_user_files)). Of two with the same name the project's wins, and the earlier folder.
+//! `.claude/skills` of the project, in the plugin folders beside them (`.claude/plugins/NAME/skills`), and of the user if
+//! the program gives files that it trusts ([`with_user_files`](Procedural::with_user_files)). Of two with the same name
+//! the project's wins, and the earlier folder.
 //!
 //! Reading is lenient. A skill without a name is called after its folder, an odd name or a long description is taken as
 //! it is; a skill without a description is left out, since nobody could tell when to open it, and one with

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | slot | 80, [`Slot::REMINDER`] |
 //! | scope | thread |
-//! | budget | at most 200 tokens |
+//! | budget | 40 to 200 tokens |
 //! | band | live |
 //! | tools | `reminder/set`, `reminder/done` |
 //! | data | `reminders` |
@@ -73,7 +73,7 @@ pub const MAX_TEXT_BYTES: usize = 400;
 /// Longest name of a reminder, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-const BUDGET: BudgetConfig = BudgetConfig::Range { min: 0, max: 200 };
+const BUDGET: BudgetConfig = BudgetConfig::Range { min: 40, max: 200 };
 
 /// The layer `reminder`: see [the module](self).
 #[derive(Clone)]

@@ -26,21 +26,18 @@
 //! and loops, without `sudo`, `env`, `timeout` and the like before them, without options before a subcommand
 //! (`git -C . push` is `git push`), and of lines within lines (`bash -c`, `eval`, a here-document for a shell). A pattern
 //! to deny also matches what is not understood as a whole: a program that only a variable names, an alias, what a shell
-//! reads from elsewhere. Text that a command only prints or searches for is no command. A pattern to allow
-//! matches only if all commands match, all words are plain, and nothing is written by redirection. Paths are compared
+//! reads from elsewhere, a script that a shell is given. Text that a command only prints or searches for is no command.
+//! A pattern to allow matches only if all commands match, all words are plain, and nothing is written by redirection.
+//! Paths are compared
 //! without `.`, `..` and the base directory before them. They are those that a call names: a command that looks through a
 //! directory (`grep -r`) or follows a link reaches others, while searches and lists of the built-in tools leave out what
 //! is denied ([`Workspace::hiding`](crate::tools::Workspace::hiding)), as in `contexture chat`. A judge that hangs, fails or talks nonsense denies the call or
 //! response; without a model it denies the calls that it is for, and responses pass with its question in the block.
 //!
-//! **Files that a command runs are read**, if they are below the base directory: a script (`./deploy.sh`, `sh x.sh`,
-//! `. x.sh`), the recipes of a Makefile or a justfile that a goal needs, with their variables, and the scripts of
-//! `package.json` (`npm run x`, with those before and after it). A pattern to deny matches if one of their commands is
-//! what it names; scripts that they call are read too. In a language that is no shell's (`python3 x.py`, a Rakefile, a
-//! Taskfile, `pyproject.toml`) only the pattern's words are looked for. What cannot be read, is not there yet, or is not
-//! understood as a whole may be what is meant, and is denied, except where a pattern allows the command by its name
-//! (`make test`): that settles doubt about files, and no other. Not followed: modules that a program imports, compiled
-//! programs, and the installed packages that a manager of packages runs.
+//! **What a file says is not looked into.** A program that no pattern names is allowed, whatever it reads: `make test`,
+//! `npm test`, `./build.sh`, `python3 x.py`. A shell that is given a file (`sh x.sh`, `. x.sh`) may do what a pattern to
+//! deny names, and is denied, except where a pattern allows the command by its name (`sh x.sh`): that settles doubt about
+//! files, and no other. What programs do must be denied where they run, by the system.
 //!
 //! A program that can ask a person takes the calls that are not understood out of the denial with
 //! [`asking_about`](Steering::asking_about), as `contexture chat` does in a terminal.
@@ -55,7 +52,6 @@ mod command;
 mod judge;
 mod late;
 mod pattern;
-mod sources;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -72,7 +68,6 @@ use self::command::Likeness;
 pub use self::judge::Judge;
 use self::late::Late;
 pub use self::pattern::{Pattern, RuleAction};
-use self::sources::SourceFiles;
 use crate::files::dialect::Dialects;
 use contexture_text::block::{fit_parts, flat, start_of};
 use contexture_text::state_version::StateVersion;
@@ -257,9 +252,10 @@ impl Steering {
         self
     }
 
-    /// The rule that may be about a call which is not understood as a whole. `fs` has the files that a command may run.
-    pub async fn doubt(&self, tool: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> Option<&Pattern> {
-        let found = self.found(tool, call, fs).await;
+    /// The rule that may be about a call which is not understood as a whole. `fs` has the directory that paths are
+    /// relative to.
+    pub fn doubt(&self, tool: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> Option<&Pattern> {
+        let found = self.found(tool, call, fs);
         found.doubts().next()
     }
 
@@ -270,22 +266,20 @@ impl Steering {
         self.patterns.iter().filter(is_for).filter_map(|pattern| pattern.path.as_deref())
     }
 
-    /// The patterns that apply to a call, or may. Reads the files that its commands run.
-    async fn found(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> MatchingPatterns<'_> {
-        let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
-        let mut sources = SourceFiles::new(fs.base_names());
-        loop {
-            let all = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, &sources)));
-            let found = MatchingPatterns(all.filter(|(_, likeness)| *likeness != Likeness::No).collect());
-            if !sources.read(fs).await {
-                return found;
-            }
+    /// The patterns that apply to a call, or may.
+    fn found(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> MatchingPatterns<'_> {
+        if self.patterns.is_empty() {
+            return MatchingPatterns(Vec::new());
         }
+        let arguments = self.dialects.common_arguments(name, call.parsed_arguments());
+        let bases = fs.base_names();
+        let all = self.patterns.iter().map(|pattern| (pattern, pattern.likeness(name, &arguments, &bases)));
+        MatchingPatterns(all.filter(|(_, likeness)| *likeness != Likeness::No).collect())
     }
 
     /// The verdicts of patterns and predicates about a call, and whether a pattern allows it.
-    async fn verdicts_on_call(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> (Vec<RuleVerdict>, bool) {
-        let found = self.found(name, call, fs).await;
+    fn verdicts_on_call(&self, name: &str, call: &FunctionCall, fs: &dyn FsAdapter) -> (Vec<RuleVerdict>, bool) {
+        let found = self.found(name, call, fs);
         let is_allowed = found.0.iter().any(|(pattern, _)| pattern.action == RuleAction::Allow);
         let own = self.call_rules.iter().map(|(rule, judge)| RuleVerdict::new(rule, judge(name, call)));
         let mut verdicts: Vec<RuleVerdict> = own.collect();
@@ -436,7 +430,7 @@ impl MemoryLayer for Steering {
                 return Ok(BeforeToolCallResult::from(decision).with_state(state));
             }
         }
-        let (mut verdicts, is_allowed) = self.verdicts_on_call(name, call, &*ctx.fs).await;
+        let (mut verdicts, is_allowed) = self.verdicts_on_call(name, call, &*ctx.fs);
         if !is_allowed && united(&verdicts) == SteeringDecision::Allow {
             verdicts.extend(self.judge_call(name, call, ctx).await);
         }

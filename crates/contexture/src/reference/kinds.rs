@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::secret_names::is_secret;
+
 /// Extensions that are read by default, each with the language tag of its fence.
 ///
-/// Files that usually hold secrets (`.env`, `.pem`, `.key`) are not among them.
+/// Files whose names say that they hold secrets are refused whatever they end in.
 const EXTENSIONS: &[(&str, &str)] = &[
     ("adoc", "asciidoc"),
     ("astro", "astro"),
@@ -201,8 +203,17 @@ impl AllowList {
         list
     }
 
-    /// Whether a file may be read.
+    /// Whether a file may be read: it is of an allowed kind, and not [secret](Self::hides).
     pub fn allows(&self, path: &str) -> bool {
+        !self.hides(path) && self.has_kind_of(path)
+    }
+
+    /// Whether the name of a file says that it holds secrets, and is not itself on the list.
+    pub fn hides(&self, path: &str) -> bool {
+        !self.names.contains(path.rsplit('/').next().unwrap_or(path)) && is_secret(path)
+    }
+
+    fn has_kind_of(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let lower = name.to_lowercase();
         // Every suffix that begins after a dot is an extension: `d.ts` and `ts` of `index.d.ts`.

@@ -40,7 +40,7 @@ async fn what_is_as_it_was_read_is_confirmed() {
     let mut project = Project::new(BUDGET);
     project.write("src/a.rs", &text_of("a", 40));
     project.read(&["src/a.rs"]).await;
-    // Nobody knows what this does, so all that is known is in doubt without a look at the disk.
+    // Nobody knows what this does, so that all of it is known is not said without a look at the disk.
     project.turn("Go.", &[("Bash", json!({ "command": "./unknown.sh || true" }))]).await;
     project.fill().await;
     let view = view_of(&project, "src/a.rs");
@@ -101,7 +101,7 @@ async fn a_file_that_is_gone_is_said_to_be_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_file_that_can_no_longer_be_read_is_in_doubt() {
+async fn a_file_that_can_no_longer_be_compared_says_why() {
     let mut project = Project::new(BUDGET);
     project.write("a.rs", &text_of("a", 30));
     project.write("b.rs", &text_of("b", 30));
@@ -112,9 +112,9 @@ async fn a_file_that_can_no_longer_be_read_is_in_doubt() {
     fs::remove_file(project.base.join("b.rs")).unwrap();
     std::os::unix::fs::symlink("secret.rs", project.base.join("b.rs")).unwrap();
     project.fill().await;
-    for path in ["a.rs", "b.rs"] {
+    for (path, why) in [("a.rs", "it is too large or no text"), ("b.rs", "it is a link")] {
         let told = view_of(&project, path).told;
-        assert!(told.contains("in doubt (may have changed since `the file on disk can no longer be read`)"), "{told}");
+        assert!(told.contains(&format!("not compared ({why}), as seen at message ")), "{told}");
     }
     assert!(!project.watched.opened.lock().unwrap().contains(&"b.rs".to_owned()));
 }
@@ -266,7 +266,7 @@ async fn without_the_disk_nothing_is_looked_at() {
     project.write("a.rs", &text_of("a", 40));
     project.read(&["a.rs"]).await;
     project.fill().await;
-    assert_eq!(view_of(&project, "a.rs").told, "whole file, 40 lines, sure");
+    assert_eq!(view_of(&project, "a.rs").told, "whole file, 40 lines, as you saw or wrote it at message 3");
     assert_eq!(project.watched.counts(), (0, 0));
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use contexture::decision::{Action, Decision};
 use contexture::fold::Written;
 use contexture::fs::LocalFs;
-use contexture::host::{FileError, FileStamp, FileText, FsAdapter, ReadLimits, SystemClock};
+use contexture::host::{Base, FileError, FileStamp, FileText, FsAdapter, ReadLimits, SystemClock};
 use contexture::layers::FileHistory;
 use contexture::prelude::*;
 use contexture::store::{MemoryStore, StorageAdapter};
@@ -46,6 +46,10 @@ impl FsAdapter for Watched {
 
     fn base_names(&self) -> Vec<String> {
         self.files.base_names()
+    }
+
+    fn base(&self) -> BoxFuture<'_, Base> {
+        self.files.base()
     }
 }
 

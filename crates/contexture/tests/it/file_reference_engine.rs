@@ -181,3 +181,13 @@ async fn an_unrelated_message_reads_no_file_and_writes_no_state() {
 async fn the_layer_bears_what_every_layer_must() {
     layer_conformance(|| FileReference::new(FileReferenceOptions::default()).unwrap()).await;
 }
+
+#[tokio::test]
+async fn an_engine_without_files_says_which_call_is_missing() {
+    let model = ScriptedModel::new();
+    let files = FileReference::new(FileReferenceOptions::default()).unwrap();
+    let engine = engine(memory((files,))).model(model.clone()).build().unwrap();
+    engine.execution("thread").start().await.unwrap().turn("See #src/a.rs").await.unwrap();
+    let shown = model.last_texts().join("\n");
+    assert!(shown.contains("- `src/a.rs`: NO_FILES, ") && shown.contains(".fs(…)"), "{shown}");
+}

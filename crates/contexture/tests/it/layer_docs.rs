@@ -114,6 +114,11 @@ const SHOWN: &[Shown] = &[
         calls: Vec::new,
     },
     Shown {
+        id: "temporal",
+        add: |memory| memory.with_layer(Temporal::new()),
+        calls: || vec![("temporal/add", json!({ "text": "The release is planned", "at": "2026-01-09" }))],
+    },
+    Shown {
         id: "steering",
         add: |memory| {
             let push = Pattern::deny("push", "Ask the user first.").command("git push*");
@@ -202,6 +207,7 @@ fn files() -> Arc<MemoryFs> {
     fs.set("CLAUDE.md", "See @docs/style.md.\n");
     fs.set("docs/style.md", "Short functions, plain words.\n");
     fs.set(".claude/skills/release/SKILL.md", "---\nname: release\ndescription: How a release is made. Use it before tagging.\n---\n1. Update the changelog.\n2. Tag it.\n");
+    fs.set(".claude/plugins/db/skills/query/SKILL.md", "---\nname: query\ndescription: Asks the database.\n---\n");
     fs.set(".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Fills in forms.\n---\nUse `fill`.\n");
     Arc::new(fs)
 }

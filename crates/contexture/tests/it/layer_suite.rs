@@ -57,6 +57,25 @@ const ROWS: &[Row] = &[
         }),
     },
     Row {
+        id: "temporal",
+        add: |memory| memory.with_layer(Temporal::new()),
+        update: Some(|n, text| {
+            (
+                "temporal/add",
+                json!({ "text": format!("{n} {}", cut(text, 380)), "at": format!("2026-01-{:02}", n % 28 + 1) }),
+            )
+        }),
+        stored: Some((
+            r#"{"version":1,"events":[{"at_s":1767225600,"text":"It began with hello."}],"active_s":0,"pause_s":0}"#,
+            "- 2026-01-01: It began with hello.",
+        )),
+        huge: Some(|| {
+            let events: Vec<Value> =
+                (0..1_000).map(|at| json!({ "at_s": at, "text": "</memory>".repeat(550) })).collect();
+            json!({ "version": 1, "events": events, "active_s": 0, "pause_s": 0 })
+        }),
+    },
+    Row {
         id: "steering",
         add: |memory| {
             let judge =
@@ -583,7 +602,7 @@ fn an_update_does_not_move_the_prefix() {
             update(row, &execution, 0, "something else").await.unwrap();
             execution.turn("Two.").await.unwrap();
             let requests = rig.model.requests();
-            let is_live = row.id == "reminder";
+            let is_live = matches!(row.id, "reminder" | "temporal");
             let before: Vec<&Arc<Item>> = requests[0].items.iter().collect();
             let (kept, all) = (shared(&before, &requests[1].items), before.len());
             // A block in the live band comes after history and moves with it.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use contexture::fs::LocalFs;
-use contexture::host::{FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits};
+use contexture::host::{Base, FileError, FileErrorCode, FileStamp, FsAdapter, ReadLimits};
 use tempfile::TempDir;
 
 use crate::wait;
@@ -60,6 +60,8 @@ fn tree() -> TempDir {
     }
     symlink(outside.join("secret.txt"), inside.join("absolute.txt")).unwrap();
     symlink(inside.join("a.txt"), inside.join("absolute_inside.txt")).unwrap();
+    symlink(inside.join("src"), inside.join("absolute_src")).unwrap();
+    symlink(inside.join("src/../../outside/secret.txt"), inside.join("absolute_out.txt")).unwrap();
     dir
 }
 
@@ -156,8 +158,10 @@ fn followed_links_must_stay_beneath_the_base() {
     check("leak/secret.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
     check("src/leak.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
     check("absolute.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
-    // An absolute target is refused even if it happens to lie beneath the base, as the kernel does.
-    check("absolute_inside.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
+    // An absolute target beneath the base is looked up from the base.
+    check("absolute_inside.txt", FOLLOWING, Ok("a"));
+    check("absolute_src/deep/er/c.txt", FOLLOWING, Ok("c"));
+    check("absolute_out.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
     check("out_and_in.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
     check("parent/inside/a.txt", FOLLOWING, Err(FileErrorCode::PathTraversal));
     check("loop.txt", FOLLOWING, Err(FileErrorCode::SymlinkRejected));
@@ -406,5 +410,27 @@ fn messages_hold_no_path_of_the_host() {
                 assert!(!error.to_string().contains(&host), "{error}");
             }
         }
+    }
+}
+
+#[test]
+fn a_base_that_is_moved_or_made_again_is_noticed() {
+    let dir = tree();
+    let inside = dir.path().join("inside");
+    for files in both(&inside) {
+        let base = || wait(files.base());
+        assert!(matches!(base(), Base::Here { device: Some(_), names } if !names.is_empty()));
+        let moved = dir.path().join("moved");
+        fs::rename(&inside, &moved).unwrap();
+        assert_eq!(base(), Base::Gone);
+        assert_eq!(files.base_names(), Vec::<String>::new());
+        fs::create_dir(&inside).unwrap();
+        assert_eq!(base(), Base::Replaced);
+        fs::remove_dir(&inside).unwrap();
+        fs::write(&inside, "a file").unwrap();
+        assert_eq!(base(), Base::Replaced);
+        fs::remove_file(&inside).unwrap();
+        fs::rename(&moved, &inside).unwrap();
+        assert!(matches!(base(), Base::Here { .. }));
     }
 }

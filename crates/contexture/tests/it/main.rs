@@ -31,10 +31,12 @@ mod layer_docs;
 mod layer_suite;
 #[cfg(unix)]
 mod local_fs;
+mod longer_past;
 #[cfg(unix)]
 mod local_fs_race;
 #[cfg(unix)]
 mod local_fs_tree;
+mod promises;
 mod references;
 #[cfg(feature = "sqlite")]
 mod reopened;

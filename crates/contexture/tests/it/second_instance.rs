@@ -19,6 +19,8 @@ fn doubled() -> contexture::memory::MemoryConfig<(TaskState, TaskState)> {
     memory((TaskState::new(), TaskState::new().with_id("task-state-2")))
         .with_layer(Reminder::new())
         .with_layer(Reminder::new().with_id("reminder-2"))
+        .with_layer(Temporal::new())
+        .with_layer(Temporal::new().with_id("temporal-2"))
         .with_layer(Steering::new())
         .with_layer(Steering::new().with_id("steering-2"))
         .with_layer(WorkingMemory::new())

@@ -9,11 +9,12 @@ use contexture::testing::{Recorder, ScriptedModel, engine};
 use serde_json::json;
 
 /// The limit for all layers together, in real tokens.
-const MOST_TOKENS: u64 = 1_200;
+const MOST_TOKENS: u64 = 1_300;
 
 fn all_layers() -> contexture::memory::MemoryConfig<(TaskState,)> {
     memory((TaskState::new(),))
         .with_layer(Reminder::new())
+        .with_layer(Temporal::new())
         .with_layer(Steering::new())
         .with_layer(WorkingMemory::new())
         .with_layer(Instructions::new())

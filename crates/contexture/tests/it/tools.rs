@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use contexture::BoxFuture;
 use contexture::files::dialect::Dialects;
-use contexture::files::model::{FileModel, Grade};
+use contexture::files::model::{Fact, FileModel};
 use contexture::fs::{Expected, LocalFs};
 use contexture::host::{FileErrorCode, FsAdapter, ReadLimits};
 use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
@@ -88,7 +88,7 @@ async fn files_are_read_edited_and_written() {
 }
 
 /// What a model knows of a file after calls: its lines, whether they are all, and how often it was read and changed.
-async fn known(text: &str, calls: &[(&str, Value)]) -> (usize, bool, Grade, u32, u32) {
+async fn known(text: &str, calls: &[(&str, Value)]) -> (usize, bool, Fact, u32, u32) {
     let project = project(&[("a.txt", text)]);
     let workspace = Workspace::open(project.path()).unwrap();
     let (mut model, outputs) = (FileModel::new(), outputs(&workspace, calls).await);
@@ -98,8 +98,8 @@ async fn known(text: &str, calls: &[(&str, Value)]) -> (usize, bool, Grade, u32,
         seen.observations.iter().for_each(|observation| model.apply(at as u32, observation));
     }
     let file = &model.files()[0];
-    let grades = (0..file.segments.len()).map(|at| model.claim(0, at, 0..file.segments[at].lines.len()).grade);
-    (file.known_lines(), file.whole, grades.min().unwrap_or(Grade::Sure), file.reads, file.edits)
+    let facts = (0..file.segments.len()).map(|at| model.claim(0, at, 0..file.segments[at].lines.len()).fact);
+    (file.known_lines(), file.whole, facts.min().unwrap_or(Fact::Seen), file.reads, file.edits)
 }
 
 #[tokio::test]
@@ -117,10 +117,10 @@ async fn files_of_any_length_are_known_after_they_were_read() {
         ("a\nb\nc\n", 3),
         ("\n\n", 2),
     ] {
-        assert_eq!(known(text, &[read()]).await, (lines, true, Grade::Sure, 1, 0), "{text:?}");
+        assert_eq!(known(text, &[read()]).await, (lines, true, Fact::Seen, 1, 0), "{text:?}");
     }
     let edit = ("edit_file", json!({ "path": "a.txt", "old_string": "b", "new_string": "c" }));
-    assert_eq!(known("a\nb\n", &[read(), edit]).await, (2, true, Grade::Sure, 1, 1));
+    assert_eq!(known("a\nb\n", &[read(), edit]).await, (2, true, Fact::Seen, 1, 1));
 }
 
 #[tokio::test]

@@ -13,20 +13,17 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use clap::{Args, ValueEnum};
-use contexture::files::dialect::Dialects;
-use contexture::fold::{Policy, Prices};
-use contexture::transcript::{Report, Transcript};
+use contexture::transcript::Transcript;
 use contexture::wire::Format;
 use contexture_bench::twin::{Twin, WindowLikeness, own_count, text_tokens};
 use contexture_cli::failure::Failure;
-use contexture_cli::replay::summary::ReplaySummary;
-use contexture_cli::source::{self, RecordingSource};
+use contexture_cli::source;
 use contexture_gateway::models::{Caching, Models};
+use contexture_gateway::simulate::played::Played;
 use contexture_gateway::testing::cache::{Cache, Took};
 use contexture_gateway::testing::recorded::RecordedSession;
 use contexture_gateway::testing::rules;
 use contexture_gateway::{Gateway, Options, Receipt, Upstreams};
-use contexture_measure::play::settings::PlaySettings;
 use serde_json::json;
 
 /// How far unforced folds may exceed the bill of pass-through, as a share of it.
@@ -145,14 +142,14 @@ pub fn run(arguments: &PlayCommand) -> Result<(), Failure> {
     let mut all: Vec<RecordingResult> = Vec::new();
     let mut own: Vec<u64> = Vec::new();
     for source in source::find(&arguments.paths)?.into_iter().step_by(arguments.every.max(1)) {
-        let Ok((transcript, report)) = source.transcript() else { continue };
+        let Ok((transcript, _)) = source.transcript() else { continue };
         let recorded = RecordedSession::new(format, &transcript.records);
         if recorded.is_empty() || recorded.request(recorded.len() - 1).len() < arguments.least {
             continue;
         }
         let (mut outcome, times) = runtime.block_on(play(format, &recorded, arguments));
         if arguments.texts {
-            outcome.replayed = replayed(&source, &report, transcript, &play_settings(format, arguments.budget))?;
+            outcome.replayed = replayed(format, &transcript, arguments.budget);
             let (billed, [replayed, _]) = (outcome.billed, outcome.replayed);
             println!("{source}: billed {billed:.0}, replay says {replayed:.0}, {:.3} of it", replayed / billed);
         }
@@ -235,35 +232,29 @@ fn cache(arguments: &PlayCommand) -> Cache {
     if arguments.texts { cache.counting(text_tokens) } else { cache }
 }
 
-/// How `contexture replay` plays for the provider of a format: the other ones bill no writes to their cache.
-fn play_settings(format: Format, budget: u64) -> PlaySettings {
-    let mut policy = Policy::new(budget);
-    policy.prices = if format == Format::Messages { Prices::ANTHROPIC } else { Prices::OPENAI };
-    PlaySettings::estimated(policy, Dialects::builtin())
+/// What `contexture replay` says is billed, and what pass-through would be, for a model of the format's provider.
+fn replayed(format: Format, transcript: &Transcript, budget: u64) -> [f64; 2] {
+    let played = Played::new(Some(budget)).with_model(Some(model_of(format).to_owned())).with_prompt(0);
+    let mut records = Vec::new();
+    played.play("replayed", &transcript.records, &mut |request| records.push(request.record));
+    let receipt = Receipt::of(&records);
+    [receipt.billed, receipt.passed_through]
 }
 
-/// What `contexture replay` says is billed, and what pass-through would be.
-fn replayed(
-    source: &RecordingSource,
-    report: &Report,
-    transcript: Transcript,
-    settings: &PlaySettings,
-) -> Result<[f64; 2], Failure> {
-    let summary = ReplaySummary::new(source.to_string(), report, transcript, settings);
-    let summary = serde_json::to_value(&summary)?;
-    Ok(["billed", "passed_through"].map(|name| summary["provider_bill"][name].as_f64().unwrap_or_default()))
+/// The model that is asked in a format.
+fn model_of(format: Format) -> &'static str {
+    match format {
+        Format::Messages => "claude-sonnet-4-5",
+        Format::Gemini => GEMINI,
+        Format::Chat | Format::Responses => "gpt-5",
+    }
 }
 
 /// A folder with the same budget as the gateway's.
 fn twin(format: Format, recorded: &RecordedSession, budget: u64) -> Twin {
     let first = recorded.request(0);
     let (_, head) = own_count(format, &first).unwrap_or_default();
-    let model = match format {
-        Format::Messages => "claude-sonnet-4-5",
-        Format::Gemini => GEMINI,
-        Format::Chat | Format::Responses => "gpt-5",
-    };
-    Twin::new(budget.saturating_sub(head), Models::builtin().get(model).prices(Caching::Minutes))
+    Twin::new(budget.saturating_sub(head), Models::builtin().get(model_of(format)).prices(Caching::Minutes))
 }
 
 async fn serve(State(provider): State<Arc<Mutex<ScriptedProvider>>>, request: Request) -> Response<Body> {

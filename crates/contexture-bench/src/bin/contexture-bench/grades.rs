@@ -1,4 +1,4 @@
-//! Counts the lines that folds of recordings show by their grade, and holds what is claimed against the next reads.
+//! Counts the lines that folds of recordings show by what is said of them, and holds that against the next reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use contexture::files::model::{FileModel, Grade};
+use contexture::files::model::{Fact, FileModel};
 use contexture::files::observation::Observation;
 use contexture::files::observer::Observer;
-use contexture::fold::{Fold, FoldDecision, Folder, Meter, Policy, ShownItem};
+use contexture::fold::{FoldDecision, Folder, Meter, Policy, ShownItem};
 use contexture::item::{FunctionCall, Item};
 use contexture::tokens::{Estimate, count_item};
 use contexture::transcript::Record;
@@ -19,9 +19,9 @@ use contexture_cli::failure::Failure;
 use contexture_cli::source::{self, RecordingSource};
 use contexture_measure::work::in_parallel;
 
-/// Count the lines of files that folds show, by grade.
+/// Count the lines of files that folds show, by what is said of them: verified, as seen, or changed since.
 ///
-/// The causes are what lowered a grade. Every line that a later read of the same file shows is compared with what was
+/// The causes are the changes that lines are from before. Every line that a later read of the same file shows is compared with what was
 /// known of it just before.
 #[derive(Args)]
 pub struct GradesCommand {
@@ -37,12 +37,9 @@ pub struct GradesCommand {
     /// Print claims that a later read contradicts.
     #[arg(long)]
     wrong: bool,
-    /// Print the lines shown of each file by all that lowered their grade.
+    /// Print each call and message that changed a file in a way that could not be followed, with how many lines.
     #[arg(long)]
-    sets: bool,
-    /// Print each call and message that put lines in doubt, with how many.
-    #[arg(long)]
-    doubts: bool,
+    changes: bool,
 }
 
 pub fn print(arguments: &GradesCommand) -> Result<(), Failure> {
@@ -59,19 +56,17 @@ pub fn print(arguments: &GradesCommand) -> Result<(), Failure> {
 #[derive(Default)]
 struct GradeCounts {
     folds: usize,
-    /// Shown lines by the first word of their grade.
+    /// Shown lines by what is said of them.
     shown: BTreeMap<String, usize>,
-    /// Shown lines by grade and first cause.
+    /// Shown lines by what is said of them and the first cause.
     causes: HashMap<String, usize>,
-    /// Claimed lines that a later read showed again, by grade: how many it confirmed and how many it contradicted.
+    /// Claimed lines that a later read showed again, by what was said of them: how many it confirmed and how many it contradicted.
     held: BTreeMap<&'static str, (usize, usize)>,
-    /// The same by grade and first cause.
+    /// The same by the first cause too.
     held_by: BTreeMap<String, (usize, usize)>,
     wrong: Vec<String>,
-    /// Shown lines by grade and all causes.
-    sets: HashMap<String, usize>,
-    /// What put lines in doubt.
-    doubts: Vec<String>,
+    /// What changed files in ways that could not be followed.
+    changes: Vec<String>,
 }
 
 impl GradeCounts {
@@ -92,23 +87,7 @@ impl GradeCounts {
             (sum.0, sum.1) = (sum.0 + right, sum.1 + wrong);
         }
         self.wrong.extend(other.wrong);
-        self.doubts.extend(other.doubts);
-        for (set, lines) in other.sets {
-            *self.sets.entry(set).or_default() += lines;
-        }
-    }
-
-    /// Counts the lines that a fold shows, by what lowered their grade.
-    fn sets(&mut self, fold: &Fold, model: &FileModel, name: &str) {
-        for shown in fold.shown.iter().flatten() {
-            for (lines, claim) in model.claims(shown.file, shown.segment, shown.first..shown.first + shown.count) {
-                let mut by: Vec<&str> = claim.by.iter().map(|cause| cause.by.as_str()).collect();
-                by.sort_unstable();
-                let path = &model.files()[shown.file].path;
-                *self.sets.entry(format!("{:?}\t{name}\t{path}\t{}", claim.grade, by.join(" ¦ "))).or_default() +=
-                    lines.len();
-            }
-        }
+        self.changes.extend(other.changes);
     }
 
     fn text(&self, arguments: &GradesCommand) -> String {
@@ -135,11 +114,8 @@ impl GradeCounts {
         for wrong in self.wrong.iter().filter(|_| arguments.wrong) {
             let _ = writeln!(text, "{wrong}");
         }
-        for doubt in self.doubts.iter().filter(|_| arguments.doubts) {
-            let _ = writeln!(text, "doubt\t{}", doubt.replace('\n', " "));
-        }
-        for (set, lines) in self.sets.iter().filter(|_| arguments.sets) {
-            let _ = writeln!(text, "set\t{lines}\t{}", set.replace('\n', " "));
+        for change in self.changes.iter().filter(|_| arguments.changes) {
+            let _ = writeln!(text, "change\t{}", change.replace('\n', " "));
         }
         text
     }
@@ -181,11 +157,11 @@ impl GradeCounts {
         }
     }
 
-    /// Counts a line whose grade a heading gives.
+    /// Counts a line of which a heading says something.
     fn line(&mut self, heading: &str) {
-        let grade = grade_in(heading).unwrap_or("no grade");
+        let grade = grade_in(heading).unwrap_or("nothing");
         *self.shown.entry(grade.to_owned()).or_default() += 1;
-        let cause = heading.split_once('(').map_or("", |(_, rest)| rest);
+        let cause = heading.split_once("since by ").map_or("", |(_, rest)| rest);
         let cause: String = cause.split("`, `").next().unwrap_or_default().chars().take(70).collect();
         *self.causes.entry(format!("{grade}: {cause}")).or_default() += 1;
     }
@@ -195,22 +171,18 @@ impl GradeCounts {
         let Observation::Read { path, block, .. } = observation else { return };
         let (Some(first), Some(file)) = (block.first, model.place(path)) else { return };
         for (place, segment) in model.files()[file].segments.iter().enumerate() {
-            // Lines in doubt are looked for where they were last.
+            // Lines without numbers are looked for where they were last.
             let Some(known) = segment.likely_first() else { continue };
             for (index, line) in segment.lines.iter().enumerate() {
                 let shown = (known + index).checked_sub(first).and_then(|at| block.lines.get(at));
                 let Some(shown) = shown else { continue };
                 let claim = model.claim(file, place, index..index + 1);
-                if segment.first.is_none() && claim.grade != Grade::InDoubt {
-                    continue;
-                }
-                let grade = match claim.grade {
-                    Grade::Verified => "verified",
-                    Grade::Sure => "sure",
-                    Grade::Presumed => "presumed",
-                    _ => "in doubt",
+                let grade = match claim.fact {
+                    Fact::Verified => "verified",
+                    Fact::Seen => "as seen",
+                    Fact::Changed => "changed since",
                 };
-                let by = claim.by.first().map(|cause| cause.by.clone()).unwrap_or_default();
+                let by = claim.by.map(|cause| cause.by).unwrap_or_default();
                 let held = self.held.entry(grade).or_default();
                 let held_by = self.held_by.entry(format!("{grade}: {by}")).or_default();
                 if **shown == *line.text {
@@ -225,7 +197,7 @@ impl GradeCounts {
     }
 }
 
-/// What is said of single regions: `; lines 3–5 in doubt (…)`.
+/// What is said of single regions: `; lines 3–5 changed since by …`.
 fn exceptions_in(said: &str) -> Vec<(Range<usize>, String)> {
     let one = |part: &str| {
         let part = part.strip_prefix('s').unwrap_or(part).trim_start();
@@ -241,9 +213,9 @@ fn leading_number(text: &str) -> Option<usize> {
     text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// The grade that a heading gives first.
+/// What a heading says first.
 fn grade_in(heading: &str) -> Option<&'static str> {
-    const GRADES: [&str; 4] = ["verified", "sure", "presumed", "in doubt"];
+    const GRADES: [&str; 3] = ["verified", "as you saw", "changed since"];
     let found = GRADES.iter().filter_map(|grade| Some((heading.find(&format!(", {grade}"))?, *grade)));
     found.min().map(|(_, grade)| grade)
 }
@@ -267,22 +239,23 @@ fn play(source: &RecordingSource, budget: u64) -> Option<GradeCounts> {
         if record.is_response() {
             let window = folder.request().to_vec();
             for made in folder.take_decisions() {
-                let FoldDecision::Fold(fold) = made else { continue };
+                if !matches!(made, FoldDecision::Fold(_)) {
+                    continue;
+                }
                 counts.folds += 1;
                 counts.view(&window);
-                counts.sets(&fold, folder.model(), &name);
             }
         }
         record.calls().for_each(|call| observer.expect(call));
         calls.extend(record.calls().map(|call| (call.call_id.to_string(), call.clone())));
         for observation in observed(&mut observer, &mut calls, record) {
             counts.hold(&model, &name, &observation);
-            let before = doubtful_lines(&model);
+            let before = changed_lines(&model);
             model.apply(at, &observation);
-            let put = doubtful_lines(&model).saturating_sub(before);
+            let put = changed_lines(&model).saturating_sub(before);
             if put > 0 {
                 let told: String = format!("{observation:?}").chars().take(MOST_TOLD).collect();
-                counts.doubts.push(format!("{put}\t{name}\t{at}\t{told}"));
+                counts.changes.push(format!("{put}\t{name}\t{at}\t{told}"));
             }
         }
         let counted = |item: &Item| (Arc::new(item.clone()), count_item(&Estimate, item));
@@ -294,10 +267,10 @@ fn play(source: &RecordingSource, budget: u64) -> Option<GradeCounts> {
 /// Most characters of what is printed of an observation.
 const MOST_TOLD: usize = 160;
 
-/// How many known lines are in doubt.
-fn doubtful_lines(model: &FileModel) -> usize {
+/// How many known lines are from before a change that could not be followed.
+fn changed_lines(model: &FileModel) -> usize {
     let lines = model.files().iter().flat_map(|file| &file.segments).flat_map(|segment| &segment.lines);
-    lines.filter(|line| !line.is_sure()).count()
+    lines.filter(|line| line.is_changed()).count()
 }
 
 /// What a record tells about files.

@@ -8,7 +8,7 @@ use clap::Args;
 use contexture::recall::Extent;
 use contexture_bench::recall::planted::{self, PlantedOptions, PlantedResult};
 use contexture_bench::recall::written::{CONVERSATIONS, OTHERS, WrittenConversation};
-use contexture_bench::recall::{recorded, remembered};
+use contexture_bench::recall::{coding, recorded, remembered};
 use contexture_cli::failure::Failure;
 
 /// Measure how well past conversations are found again.
@@ -26,6 +26,9 @@ pub struct RecallCommand {
     /// Recorded sessions, or directories with them
     #[arg(long, value_name = "FILE")]
     recordings: Vec<PathBuf>,
+    /// Measure only the questions about coding sessions, of which the recordings are in this directory
+    #[arg(long, value_name = "DIR")]
+    coding: Option<PathBuf>,
     /// Measure only how often what is recalled at a person's words in --recordings was used next, and what it costs
     #[arg(long, requires = "recordings")]
     remembered: bool,
@@ -39,6 +42,10 @@ pub struct RecallCommand {
 
 pub fn print(arguments: &RecallCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    if let Some(directory) = &arguments.coding {
+        let measure = runtime.block_on(coding::measure(std::slice::from_ref(directory)))?;
+        return Ok(io::stdout().write_all(measure.text(arguments.missed).as_bytes())?);
+    }
     if arguments.remembered {
         let measure = runtime.block_on(remembered::measure(&arguments.recordings, arguments.sessions))?;
         return Ok(io::stdout().write_all(measure.text().as_bytes())?);

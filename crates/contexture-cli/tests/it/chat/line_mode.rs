@@ -350,7 +350,7 @@ fn calls_that_could_not_be_run_are_shown() {
 #[test]
 fn a_message_that_is_longer_than_the_window_is_shortened_and_that_is_told() {
     let (place, provider) = (place(), Provider::start(vec![Reply::Says("Long.")]));
-    let text: String = (0..10_000).map(|line| format!("line {line} 漢字\n")).collect();
+    let text: String = (0..20_000).map(|line| format!("line {line} 漢字\n")).collect();
     let run = said(place.path(), &provider, &[], &text);
     assert_eq!((run.code, run.stdout.as_str()), (0, "Long.\n"), "{}", run.stderr);
     assert!(run.stderr.contains("longer than the window"), "{}", run.stderr);

@@ -90,6 +90,27 @@ pub(super) struct ThreadHead {
     calibration: f64,
     last_sent: Option<Duration>,
     ever_hit: bool,
+    /// For the thread of a child: whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    child: Option<ChildRecord>,
+}
+
+/// What is needed to remove the thread of a child together with that of an ancestor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ChildRecord {
+    /// The threads of the executions that it was started by.
+    pub(crate) ancestors: Vec<ThreadId>,
+    /// The layers that may have a state in the thread.
+    pub(crate) layers: Vec<LayerId>,
+}
+
+/// What a thread's head says about its ancestors, if it is the thread of a child.
+pub(crate) fn child_record(head: &Record) -> Option<ChildRecord> {
+    #[derive(Deserialize)]
+    struct OfChild {
+        child: Option<ChildRecord>,
+    }
+    serde_json::from_slice::<OfChild>(&head.value).ok()?.child
 }
 
 impl ThreadHead {
@@ -98,6 +119,7 @@ impl ThreadHead {
         others: Vec<CommittedBatch>,
         churn: BTreeMap<LayerId, Churn>,
         provider: &Provider,
+        child: Option<ChildRecord>,
     ) -> Self {
         Self {
             format: FORMAT,
@@ -107,12 +129,18 @@ impl ThreadHead {
             calibration: provider.calibration(),
             last_sent: provider.last_sent(),
             ever_hit: provider.ever_hit(),
+            child,
         }
     }
 
     /// The state of the provider.
     pub(super) fn provider(&self) -> Provider {
         Provider::restore(self.last_sent, self.ever_hit, self.calibration)
+    }
+
+    /// Whose it is, for the thread of a child.
+    pub(super) fn child(&self) -> Option<ChildRecord> {
+        self.child.clone()
     }
 
     /// How often the blocks of layers changed.

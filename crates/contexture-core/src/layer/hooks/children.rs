@@ -57,6 +57,8 @@ pub struct ReturnParams<S: ?Sized> {
     pub parent_state: Arc<S>,
     /// The child's result, as returned by the previous layers.
     pub result: Value,
+    /// The context of the child as it ended: who came back, at which depth, with which usage.
+    pub child_ctx: ExecutionContext,
     /// The context of the parent.
     pub ctx: ExecutionContext,
 }

@@ -125,7 +125,9 @@ fn truncate_drops_the_oldest_once_shortening_is_not_enough() {
     let window = thread.assemble();
     assert_eq!(actions(&window), ["epoch", "shorten", "evict"]);
     let start = evicted_before(&window).unwrap();
-    assert!(texts(&window)[0].ends_with(&format!("{}", start / 4)), "{start}: {}", texts(&window)[0]);
+    let shown = texts(&window);
+    assert_eq!(shown[0], "question 0", "the task stays");
+    assert!(shown[1].ends_with(&format!("{}", start / 4)), "{start}: {}", shown[1]);
     let positions = window.decisions.iter().filter_map(|(action, _)| match action {
         Action::Shorten { position, .. } => Some(*position),
         _ => None,
@@ -205,6 +207,22 @@ fn a_giant_newest_user_message_is_shortened_and_shown() {
         let next = thread.append(Item::assistant("I see")).assemble();
         assert_eq!(next.decisions, []);
         assert_eq!(next.items[..window.items.len()], window.items);
+    }
+}
+
+#[test]
+fn the_task_stays_and_is_shown_once() {
+    for overflow in [Overflow::Truncate, Overflow::Summarize] {
+        let mut thread = Thread::new(1000).overflow(overflow);
+        thread.append(Item::user("the task"));
+        for n in 0..300 {
+            thread.append(Item::assistant("x".repeat(20 + n % 90 * 5)));
+            if n % 40 == 39 {
+                thread.append(Item::user("y".repeat(n * 5)));
+            }
+            let shown = texts(&thread.assemble());
+            assert_eq!(shown.iter().filter(|text| *text == "the task").count(), 1, "{overflow:?}, {n}: {shown:?}");
+        }
     }
 }
 

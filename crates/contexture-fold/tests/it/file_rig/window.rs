@@ -112,7 +112,7 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
             return Ok(());
         }
         for (region, own) in regions(&inside, first.unwrap_or(1), lines.len(), &grade)? {
-            let number = first.map(|first| first + region.start).filter(|_| !own.starts_with("in doubt"));
+            let number = first.map(|first| first + region.start).filter(|_| !own.starts_with("changed since"));
             let lines = lines[region].to_vec();
             self.shown.push(Shown { path: path.to_owned(), is_whole: false, grade: own, first: number, lines });
         }
@@ -120,7 +120,7 @@ impl<'a, I: Iterator<Item = &'a str>> Reader<'a, I> {
     }
 }
 
-/// The regions of a run with the grade of each: `; lines 3–5 in doubt (…); line 9 sure`, others as most are.
+/// The regions of a run with the grade of each: `; lines 3–5 changed since by …`, others as most are.
 fn regions(said: &str, first: usize, count: usize, most: &str) -> Result<Vec<(Range<usize>, String)>, String> {
     let mut regions: Vec<(Range<usize>, String)> = Vec::new();
     let mut at = 0;

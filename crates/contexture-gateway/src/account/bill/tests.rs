@@ -39,7 +39,7 @@ fn note(account: &mut Account, prices: &Prices, (total, read): (u64, u64), is_ch
         folded: None,
         has_apart: false,
         rewritten: None,
-        window: None,
+        most: None,
         time_ms: n * 1_000,
     };
     let usage = Usage { input: total - read, cache_read: read, ..Usage::default() };

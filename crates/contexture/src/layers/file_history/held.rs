@@ -10,6 +10,8 @@ use contexture_core::host::FsAdapter;
 use contexture_core::item::Item;
 use contexture_core::layer::NewDecision;
 use contexture_core::log::ItemLog;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::{new_decision, read_decision};
 use crate::files::disk::Gate;
@@ -76,15 +78,22 @@ impl ThreadFolder {
     }
 
     /// The window of the next request, compared with the disk if there is one.
-    pub(super) async fn request(&mut self, disk: Option<&dyn FsAdapter>) -> &[ShownItem] {
+    ///
+    /// Looking at the disk ends when `until` completes.
+    pub(super) async fn request(
+        &mut self,
+        disk: Option<&Arc<dyn FsAdapter>>,
+        until: BoxFuture<'static, ()>,
+    ) -> &[ShownItem] {
         let Some(disk) = disk else { return self.folder.request() };
+        let until = until.shared();
         let mut asking = Asking::new(&mut self.folder);
         loop {
             let wanted = asking.wanted();
             if wanted.is_empty() {
                 return asking.window();
             }
-            asking.found(self.gate.look(disk, &wanted).await);
+            asking.found(self.gate.look(disk, &wanted, until.clone()).await);
         }
     }
 

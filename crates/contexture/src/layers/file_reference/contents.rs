@@ -1,10 +1,12 @@
 //! Texts of files in memory, each kept once however many references there are.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::state::ContentHash;
 use super::words::TextSketch;
+use crate::redact::redact;
 
 /// How many bytes of text are kept in memory. The rest is read again when needed.
 const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
@@ -21,7 +23,7 @@ pub(super) struct SketchedText {
 }
 
 impl SketchedText {
-    /// Derives the data of a text.
+    /// Takes the secrets out of the text of a file, and derives its data.
     pub(super) async fn of(text: String) -> SketchedText {
         let text: Arc<str> = text.into();
         if text.len() > INLINE_BYTES
@@ -34,7 +36,11 @@ impl SketchedText {
         SketchedText::new(text)
     }
 
-    fn new(text: Arc<str>) -> SketchedText {
+    fn new(read: Arc<str>) -> SketchedText {
+        let text = match redact(&read) {
+            Cow::Borrowed(_) => read.clone(),
+            Cow::Owned(redacted) => redacted.into(),
+        };
         SketchedText {
             hash: ContentHash(*blake3::hash(text.as_bytes()).as_bytes()),
             line_count: count_lines(&text),

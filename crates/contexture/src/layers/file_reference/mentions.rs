@@ -45,11 +45,12 @@ pub(super) struct MessageFiles {
 }
 
 impl MessageFiles {
-    /// Collects the files named in user messages. Only users can name files.
+    /// Collects the files named in user messages. Only people can name files: a message of the user's role is a person's
+    /// unless its origin says otherwise.
     pub(super) fn of(items: &[Item], allow_list: &AllowList) -> MessageFiles {
         let mut found = MessageFiles::default();
         let mut places = HashMap::new();
-        for item in items.iter().filter(|item| item.is_message_of(Role::User)) {
+        for item in items.iter().filter(|item| is_typed(item)) {
             found.user_messages += 1;
             let contents = item.as_message().map(|message| &*message.content).unwrap_or_default();
             for text in contents.iter().filter_map(Content::as_text) {
@@ -94,11 +95,16 @@ impl FileMention {
     }
 }
 
+/// Whether a person wrote an item.
+fn is_typed(item: &Item) -> bool {
+    item.as_message().is_some_and(|message| message.role == Role::User && message.meta.origin.is_said())
+}
+
 /// The path that a reference means, and why it is not read at all, if so.
 fn resolve<'a>(written: &'a str, allow_list: &AllowList) -> (Cow<'a, str>, Option<FileError>) {
     match relative_path(written) {
         Ok(path) if allow_list.allows(&path) => (path, None),
-        Ok(path) => (path, Some(disallowed(written))),
+        Ok(path) => (path, Some(disallowed(written, allow_list))),
         Err(error) => (Cow::Borrowed(written), Some(error)),
     }
 }
@@ -106,7 +112,7 @@ fn resolve<'a>(written: &'a str, allow_list: &AllowList) -> (Cow<'a, str>, Optio
 /// Turns references to tracked files in user messages into links. Everything else is unchanged.
 pub(super) fn link(items: &mut [Item], state: &FileReferences, allow_list: &AllowList) {
     let messages = items.iter_mut().filter_map(|item| match item {
-        Item::Message(message) if message.role == Role::User => Some(message),
+        Item::Message(message) if message.role == Role::User && message.meta.origin.is_said() => Some(message),
         _ => None,
     });
     for content in messages.flat_map(|message| &mut message.content) {
@@ -164,6 +170,7 @@ fn tracked(word: &str, state: &FileReferences) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use contexture_core::host::FileErrorCode;
+    use contexture_core::item::{Meta, Origin};
 
     use super::*;
 
@@ -206,8 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn only_users_can_name_files() {
-        let items = [Item::assistant("#a.rs"), Item::developer("#b.rs"), Item::output("1", "#c.rs")];
+    fn only_people_can_name_files() {
+        let origin = Origin::Harness { kind: None, path: None };
+        let added = Item::user("#d.rs").with_meta(Meta { origin, ..Meta::default() });
+        let items = [Item::assistant("#a.rs"), Item::developer("#b.rs"), Item::output("1", "#c.rs"), added];
         assert_eq!(MessageFiles::of(&items, &AllowList::default()).mentions, []);
     }
 }

@@ -113,7 +113,7 @@ impl FileReferences {
             match (is_path, allow_list.allows(&file.path), is_disallowed) {
                 (true, true, true) => Arc::make_mut(file).status = FileStatus::Unread,
                 (true, false, false) => {
-                    let error = disallowed(&file.path);
+                    let error = disallowed(&file.path, allow_list);
                     let status = FileStatus::Refused { code: error.code, message: error.message, stamp: None };
                     Arc::make_mut(file).status = status;
                 }
@@ -333,8 +333,11 @@ impl<'de> Deserialize<'de> for Version1 {
     }
 }
 
-/// The message for a file that is not on the list.
-pub(super) fn disallowed(written: &str) -> FileError {
-    let message = "files with this ending are not on the list of those that may be read";
+/// The message for a file that may not be read.
+pub(super) fn disallowed(written: &str, allow_list: &AllowList) -> FileError {
+    let message = match allow_list.hides(written) {
+        true => "its name says that it holds secrets",
+        false => "files with this ending are not on the list of those that may be read",
+    };
     FileError::new(FileErrorCode::DisallowedExtension, written, message)
 }

@@ -69,7 +69,7 @@ impl InstructionCache {
 
 /// Whether the file does not exist, as opposed to being unreadable. An engine without files has none.
 fn is_absent(error: &FileError) -> bool {
-    matches!(error.code, FileErrorCode::NotFound | FileErrorCode::NotAFile | FileErrorCode::PermissionDenied)
+    matches!(error.code, FileErrorCode::NotFound | FileErrorCode::NotAFile | FileErrorCode::NoFiles)
 }
 
 /// The Markdown files of a directory and its subdirectories down to `depth`.

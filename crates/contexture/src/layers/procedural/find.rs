@@ -10,7 +10,14 @@ use contexture_text::block::{flat, start_of};
 use contexture_text::front_matter::FrontMatter;
 
 /// Where skills are searched for, highest precedence first.
-const FOLDERS: [&str; 3] = [".contexture/skills", ".agents/skills", ".claude/skills"];
+const FOLDERS: [&str; 6] = [
+    ".contexture/skills",
+    ".agents/skills",
+    ".claude/skills",
+    ".contexture/plugins",
+    ".agents/plugins",
+    ".claude/plugins",
+];
 /// Most folders that are searched.
 const MAX_FOLDERS: usize = 1_000;
 /// Most bytes of a description that are kept; the format allows 1 024 characters.

@@ -3,19 +3,15 @@
 //! A line is read as a list of simple commands. Programs that only run another one are taken off, options before a
 //! subcommand are skipped, and lines within lines (`bash -c`, `eval`, here-documents for a shell) are read too. What a
 //! pattern to deny cannot be compared with, because the program, its subcommand or the text that a shell runs comes from
-//! elsewhere, is [unclear](Likeness::Unclear). Arguments of programs that only print or search are only text. Files of
-//! the project that a program runs are [read](reads).
+//! elsewhere, is [unclear](Likeness::Unclear). Arguments of programs that only print or search are only text. Files are
+//! not looked into: a program that is given one is what its name says, and a shell may do anything.
 
-mod asked;
 mod code;
 mod git;
 mod programs;
-mod reads;
-mod recipes;
 mod shape;
 
 pub(super) use self::shape::NamedProgram;
-use super::sources::SourceFiles;
 use crate::files::commands::table::{ArgumentUse, Prefix, Trait};
 use crate::files::shell::{Redirect, Script, Simple, Word, parse, parse_all};
 use contexture_text::pattern::name_matches;
@@ -28,7 +24,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) enum Likeness {
     /// It does not.
     No,
-    /// It runs what a file says that cannot be read or is not understood as a whole, so it may.
+    /// It is a shell that runs what a file says, so it may.
     UnclearFile,
     /// It is not understood as a whole, so it may.
     Unclear,
@@ -49,29 +45,28 @@ fn greatest(all: impl IntoIterator<Item = Likeness>) -> Likeness {
 }
 
 /// Whether a line has a command that a pattern names.
-pub(super) fn line_likeness(pattern: &str, line: &str, sources: &SourceFiles) -> Likeness {
+pub(super) fn line_likeness(pattern: &str, line: &str) -> Likeness {
     let wanted = NamedProgram::new(pattern);
     // A pattern over the line itself, as in `curl * | sh`.
     if pattern.contains(['|', ';', '&', '<', '>']) && name_matches(pattern, line.trim()) {
         return Likeness::Yes;
     }
-    Looking { wanted: &wanted, sources, depth: 0 }.line(line)
+    Looking { wanted: &wanted, depth: 0 }.line(line)
 }
 
 /// Whether a program with arguments, as in `["git", "push"]`, is a command that a pattern names.
-pub(super) fn words_likeness(pattern: &str, words: &[&str], sources: &SourceFiles) -> Likeness {
+pub(super) fn words_likeness(pattern: &str, words: &[&str]) -> Likeness {
     let wanted = NamedProgram::new(pattern);
     let words =
         words.iter().map(|word| Word { text: (*word).to_owned(), is_quoted: true, ..Word::default() }).collect();
     let command = Simple { words, ..Simple::default() };
-    Looking { wanted: &wanted, sources, depth: 0 }.command(&command, &LineScope::default())
+    Looking { wanted: &wanted, depth: 0 }.command(&command, &LineScope::default())
 }
 
 /// A search for what a pattern names.
 #[derive(Clone, Copy)]
 struct Looking<'a> {
     wanted: &'a NamedProgram<'a>,
-    sources: &'a SourceFiles,
     depth: usize,
 }
 
@@ -126,23 +121,7 @@ impl Looking<'_> {
         }
         let Some(script) = parse_all(line) else { return Likeness::Unclear };
         let scope = LineScope::of(&script);
-        script.commands().for_each(|command| self.enters(command));
         greatest(script.commands().map(|command| self.command(command, &scope)))
-    }
-
-    /// A command that changes the directory.
-    fn enters(self, command: &Simple) {
-        let is_cd = |word: &Word| matches!(word.plain(), Some("cd" | "pushd" | "chdir"));
-        if !command.words.first().is_some_and(is_cd) {
-            return;
-        }
-        let named = command.arguments().iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
-        match named.map(|word| (word, word.plain())) {
-            Some((_, Some("-"))) => {}
-            // The script's own directory, or one that only the shell knows.
-            Some((_, directory)) => self.sources.enter(directory),
-            None => self.sources.enter(None),
-        }
     }
 
     /// A command line in a word; one that the shell changes is not known.
@@ -209,7 +188,7 @@ impl Looking<'_> {
             return self.deeper().words(&words, command, scope);
         }
         let own = shape::likeness(self.wanted, &name, arguments, scope);
-        own.max(self.inner(&name, words, command, scope)).max(self.read(&name, words, command, scope))
+        own.max(self.inner(&name, words, command, scope))
     }
 
     /// What a program runs besides itself.
@@ -229,7 +208,7 @@ impl Looking<'_> {
             ArgumentUse::Shell => self.shell(arguments, command, scope),
             ArgumentUse::Line => self.joined(arguments),
             ArgumentUse::Elsewhere => match arguments.first() {
-                Some(script) if name != "fc" => self.shell_script(script, scope),
+                Some(script) if name != "fc" => shell_script(script, scope),
                 _ => Likeness::Unclear,
             },
             ArgumentUse::Variables => greatest(arguments.iter().map(|word| self.assignment(word))),
@@ -283,9 +262,7 @@ impl Looking<'_> {
             if matches!(text, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") {
                 rest.next();
             } else if !text.starts_with(['-', '+']) {
-                // A script.
-                let run = || self.sources.within(".", || self.shell_script(word, scope));
-                return if only_checks { Likeness::No } else { run() };
+                return if only_checks { Likeness::No } else { shell_script(word, scope) };
             }
         }
         self.input(command, scope)
@@ -300,7 +277,7 @@ impl Looking<'_> {
         let found =
             documents.map(|(text, is_plain)| if is_plain { self.deeper().line(text) } else { Likeness::Unclear });
         let read = command.redirects.iter().filter_map(|redirect| match redirect {
-            Redirect::Read(word) => Some(self.shell_script(word, scope)),
+            Redirect::Read(word) => Some(shell_script(word, scope)),
             _ => None,
         });
         found.chain(read).max().unwrap_or(Likeness::Unclear)
@@ -362,13 +339,14 @@ impl Looking<'_> {
         }))
     }
 
-    /// A program in another language: it is only looked at whether it can run others.
+    /// A program in another language: it is only looked at whether it can run others. One in a file is what its name says.
     fn interpreter(self, name: &str, arguments: &[Word], command: &Simple, scope: &LineScope) -> Likeness {
-        let loaded = self.loaded(name, arguments, scope);
         let is_written = |word: &Word| scope.writes(&word.text);
+        if code::loads_unknown(name, arguments) || arguments.iter().any(is_written) {
+            return Likeness::Unclear;
+        }
         let texts = match code::code(name, arguments) {
-            code::Code::File if arguments.iter().any(is_written) => return Likeness::Unclear,
-            code::Code::File => return loaded.max(self.code_file(name, arguments, scope)),
+            code::Code::File => return Likeness::No,
             code::Code::Texts(words) => words,
             code::Code::Input => {
                 let documents = command.redirects.iter().filter_map(|redirect| match redirect {
@@ -379,7 +357,7 @@ impl Looking<'_> {
             }
         };
         let is_clear = |word: &Word| word.plain().is_some_and(|code| !code::can_run(name, code));
-        if !texts.is_empty() && texts.iter().all(is_clear) { loaded } else { Likeness::Unclear }
+        if !texts.is_empty() && texts.iter().all(is_clear) { Likeness::No } else { Likeness::Unclear }
     }
 
     /// A command on another machine; without one it is what is read.
@@ -422,6 +400,14 @@ impl Looking<'_> {
             Likeness::UnclearFile | Likeness::Unclear if !self.wanted.is_named_in(text) => Likeness::No,
             likeness => likeness.at_most_unclear(),
         }
+    }
+}
+
+/// A file that a shell runs: one that is named may be allowed by that name, but not one that the line itself writes.
+fn shell_script(word: &Word, scope: &LineScope) -> Likeness {
+    match word.plain() {
+        Some(path) if !scope.writes(path) => Likeness::UnclearFile,
+        _ => Likeness::Unclear,
     }
 }
 

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::command::{self, Likeness};
-use super::sources::SourceFiles;
 use crate::arguments::{ArgumentCommand, commands, maybe_paths, name_patterns, normal_path};
 use contexture_text::block::flat;
 use contexture_text::pattern::{name_matches, path_matches, patterns_meet};
@@ -79,14 +78,14 @@ impl Pattern {
         self
     }
 
-    /// Whether the rule applies to a call, by its arguments under common names. Asks for the files that it would see.
-    pub(super) fn likeness(&self, tool: &str, arguments: &Value, sources: &SourceFiles) -> Likeness {
-        let bases = sources.bases();
+    /// Whether the rule applies to a call, by its arguments under common names. `bases` are absolute names of the
+    /// directory that paths are relative to.
+    pub(super) fn likeness(&self, tool: &str, arguments: &Value, bases: &[String]) -> Likeness {
         let applies = self.tool.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
             && self.path.as_ref().is_none_or(|pattern| self.matches_path(pattern, arguments, bases));
         match &self.command {
             _ if !applies => Likeness::No,
-            Some(pattern) => self.command_likeness(pattern, arguments, sources),
+            Some(pattern) => self.command_likeness(pattern, arguments),
             None => Likeness::Yes,
         }
     }
@@ -113,16 +112,15 @@ impl Pattern {
     }
 
     /// For a denial one command that may be meant is enough; to allow, all commands of the call must match.
-    fn command_likeness(&self, pattern: &str, arguments: &Value, sources: &SourceFiles) -> Likeness {
-        sources.begin(arguments);
+    fn command_likeness(&self, pattern: &str, arguments: &Value) -> Likeness {
         let commands = commands(arguments);
         let is_allowed = |command: &ArgumentCommand<'_>| match command {
             ArgumentCommand::Line(line) => command::is_all(pattern, line),
             ArgumentCommand::Words(words) => command::is_words(pattern, words),
         };
         let likeness = |command: &ArgumentCommand<'_>| match command {
-            ArgumentCommand::Line(line) => command::line_likeness(pattern, line, sources),
-            ArgumentCommand::Words(words) => command::words_likeness(pattern, words, sources),
+            ArgumentCommand::Line(line) => command::line_likeness(pattern, line),
+            ArgumentCommand::Words(words) => command::words_likeness(pattern, words),
         };
         match self.action {
             RuleAction::Allow if !commands.is_empty() && commands.iter().all(is_allowed) => Likeness::Yes,
@@ -150,9 +148,8 @@ impl Pattern {
     pub(super) fn decision_in_doubt(&self, likeness: Likeness) -> SteeringDecision {
         let why = match likeness {
             Likeness::UnclearFile => {
-                "it runs what a file says, which cannot be read here or is not understood as a whole, so it may be what \
-                 this rule is about; run the commands that are needed themselves, or ask the user, who can allow it with \
-                 a rule that names it"
+                "it is a shell that runs what a file says, so it may be what this rule is about; run the commands that \
+                 are needed themselves, or ask the user, who can allow it with a rule that names it"
             }
             _ => {
                 "the command is not understood as a whole, so it may be what this rule is about; write it plainly, \

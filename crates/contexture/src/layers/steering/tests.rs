@@ -10,8 +10,7 @@ use super::*;
 
 impl Pattern {
     fn applies(&self, tool: &str, call: &FunctionCall, bases: &[String]) -> bool {
-        let sources = SourceFiles::new(bases.to_vec()).with(&[("Makefile", "all:\n\tcc a.c\n")]);
-        self.likeness(tool, &call.parsed_arguments(), &sources) != Likeness::No
+        self.likeness(tool, &call.parsed_arguments(), bases) != Likeness::No
     }
 }
 
@@ -292,8 +291,8 @@ async fn rules_know_the_arguments_of_a_configured_tool() {
 fn a_rule_about_a_path_sees_patterns_and_code() {
     let rule = Pattern::deny("env", "No.").path("**/.env");
     let is_denied = |line: &str| {
-        let sources = SourceFiles::new(vec!["/work".to_owned()]);
-        rule.likeness("Bash", &json!({ "command": line }), &sources) != super::command::Likeness::No
+        let bases = ["/work".to_owned()];
+        rule.likeness("Bash", &json!({ "command": line }), &bases) != super::command::Likeness::No
     };
     for line in [
         "cat .env",
@@ -331,9 +330,7 @@ fn a_rule_about_a_path_sees_patterns_and_code() {
 #[test]
 fn a_rule_about_a_path_sees_the_files_of_a_patch() {
     let rule = Pattern::deny("env", "No.").path("**/.env");
-    let is_denied = |arguments: Value| {
-        rule.likeness("apply_patch", &arguments, &SourceFiles::default()) != super::command::Likeness::No
-    };
+    let is_denied = |arguments: Value| rule.likeness("apply_patch", &arguments, &[]) != super::command::Likeness::No;
     assert!(is_denied(json!({ "input": "*** Begin Patch\n*** Update File: app/.env\n@@\n-a\n+b\n*** End Patch" })));
     assert!(is_denied(json!({ "patch": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" })));
     assert!(is_denied(json!({ "old": "a", "new": ".env" })), "a tool may call paths so");

@@ -60,14 +60,6 @@ pub(super) fn code(name: &str, arguments: &[Word]) -> Code {
 /// Options of interpreters that load a file before the code.
 const LOADS: [&str; 6] = ["-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"];
 
-/// Interpreters that have these options.
-const LOADERS: [&str; 7] = ["node", "nodejs", "bun", "deno", "tsx", "ts-node", "ruby"];
-
-/// Whether an interpreter may load files before its code.
-pub(super) fn is_loader(name: &str) -> bool {
-    LOADERS.contains(&name)
-}
-
 /// What an option loads: `None` if it loads nothing, and an empty text if that is the next word.
 pub(super) fn loaded(option: &str) -> Option<&str> {
     let (name, rest) = LOADS.iter().find_map(|name| Some((*name, option.strip_prefix(*name)?)))?;
@@ -76,6 +68,24 @@ pub(super) fn loaded(option: &str) -> Option<&str> {
         // `-r./file`
         None => (rest.is_empty() || name == "-r").then_some(rest),
     }
+}
+
+/// Whether the code of an interpreter is in a file, or loads one, that only the shell knows, or at an address.
+pub(super) fn loads_unknown(name: &str, arguments: &[Word]) -> bool {
+    let is_stream = name.ends_with("awk") || name.ends_with("sed");
+    let mut is_value = false;
+    for word in arguments {
+        let own = loaded(&word.text).filter(|_| !is_stream);
+        if is_value || own.is_some_and(|own| !own.is_empty()) {
+            if word.plain().is_none_or(|text| text.contains("data:") || text.contains("://")) {
+                return true;
+            }
+        } else if !word.text.starts_with('-') {
+            return !is_stream && word.plain().is_none();
+        }
+        is_value = own == Some("");
+    }
+    false
 }
 
 /// Words by which programs in other languages run programs.

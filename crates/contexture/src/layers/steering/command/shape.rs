@@ -41,21 +41,6 @@ impl<'a> NamedProgram<'a> {
         text.contains(self.program.trim_end_matches('*'))
     }
 
-    /// Whether a text that is not read as commands has all words of the pattern, apart from options.
-    pub(super) fn may_be_said_in(&self, text: &str) -> bool {
-        let is_part = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-        let words: std::collections::HashSet<&str> =
-            text.split(|c| !is_part(c)).map(|word| word.trim_matches('.')).collect();
-        let pieces = self.pattern.split_whitespace().filter(|piece| !piece.starts_with('-'));
-        let is_said = |piece: &str| match piece.contains(['*', '?']) {
-            true => words.iter().any(|word| name_matches(piece, word)),
-            false => words.contains(piece),
-        };
-        pieces
-            .into_iter()
-            .all(|piece| piece.trim_matches(['*', '?']).is_empty() || !piece.contains(is_part) || is_said(piece))
-    }
-
     /// Whether a text has the program's name as a word.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         let program = self.program.trim_end_matches('*');

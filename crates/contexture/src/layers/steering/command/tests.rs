@@ -2,47 +2,6 @@
 
 use super::*;
 
-/// The files of a project.
-const PROJECT: &[(&str, &str)] = &[
-    ("Makefile", include_str!("tests/Makefile")),
-    ("more.mk", "included:\n\tgit push\n"),
-    ("sub/Makefile", "test:\n\tcargo test\n"),
-    ("justfile", include_str!("tests/justfile")),
-    ("package.json", include_str!("tests/package.json")),
-    ("web/package.json", r#"{ "scripts": { "out": "git push", "dev": "vite" } }"#),
-    ("gradlew", "#!/bin/sh\nexec \"$JAVACMD\" \"$@\"\n"),
-    ("build.gradle", "plugins { id 'java' }\n"),
-    ("Taskfile.yml", "tasks:\n  up:\n    cmds:\n      - git push origin\n"),
-    ("tox.ini", "[testenv]\ncommands = pytest\n"),
-    ("run-tests.sh", "#!/usr/bin/env bash\nset -e\nfor t in a b; do cargo test \"$t\"; done\n"),
-    ("out.sh", "#!/bin/bash\nif [ \"$1\" = now ]; then\n  git -C . push\nfi\n"),
-    ("bin/deploy", "#!/bin/sh\n./out.sh now\n"),
-    ("loop.sh", "./loop.sh\nsh loop.sh\nls\n"),
-    ("ls", "git push\n"),
-    ("hidden.sh", "#!/bin/sh\n$TOOL push\n"),
-    ("script.py", "print('push')\n"),
-    ("out.py", "#!/usr/bin/env python3\nimport subprocess\nsubprocess.run(['git', 'push'])\n"),
-    ("tools/__main__.py", "import os\nos.system('git push')\n"),
-    ("gen.py", "print(1)\n"),
-    ("load.js", "require('child_process').execSync('git push')\n"),
-    ("calm.js", "console.log(1)\n"),
-    ("src/a.py", "def push(): pass\n"),
-    ("script.js", "console.log('git')\n"),
-    ("Rakefile", "task(:out) { sh 'git push' }\n"),
-];
-
-fn line_likeness(pattern: &str, line: &str) -> Likeness {
-    let sources = SourceFiles::default().with(PROJECT);
-    sources.begin(&serde_json::Value::Null);
-    super::line_likeness(pattern, line, &sources)
-}
-
-fn words_likeness(pattern: &str, words: &[&str]) -> Likeness {
-    let sources = SourceFiles::default().with(PROJECT);
-    sources.begin(&serde_json::Value::Null);
-    super::words_likeness(pattern, words, &sources)
-}
-
 /// Ways to push, under `deny git push*`.
 const PUSHES: &[&str] = &[
     "git push",
@@ -218,12 +177,6 @@ const PUSHES: &[&str] = &[
     "perl -e 'system(\"git push\")'",
     "ruby -e '`git push`'",
     "node -e 'require(\"child_process\").execSync(\"git push\")'",
-    "node -r ./load.js -e 1",
-    "node -r ./load -e 1",
-    "node -e 1 --require ./load.js",
-    "node --require=./load.js script.js",
-    "node --import ./load.js calm.js",
-    "ruby -r./load.js -e 1",
     "node -r $FILE -e 1",
     "node --import 'data:text/javascript,import(\"./load.js\")' calm.js",
     "NODE_OPTIONS='-r ./load.js' node calm.js",
@@ -659,164 +612,49 @@ fn options_have_other_letters_and_signs() {
     assert_eq!(line_likeness("curl *", "apt-cache show curl"), Likeness::No);
 }
 
-/// What a program reads from a file of the project counts as if it were on the line.
+/// A shell that is given a file may do anything; every other program is what its name says.
 #[test]
-fn files_that_a_command_runs_are_read() {
-    let pushes = [
-        "make out",
-        "make -j4 out",
-        "make -j 4 deploy",
-        "make -C . out",
-        "make -f Makefile out",
-        "make --file=Makefile out",
-        "make test && make out",
-        "make via-variable",
-        "make by-script",
-        "make given GIVEN=push",
-        "make given GIVEN='status; git push'",
-        "cd sub && make -C .. out",
-        "make -kf Makefile out",
-        "make -l 2 out",
-        "make by-needs",
-        "CARGO='git push; cargo' make test",
-        "./ls",
-        "just ship",
-        "just s",
-        "just all",
-        "npm run out",
-        "npm run around",
-        "npm run -s out",
-        "npm run nested",
-        "npm run bare -- push",
-        "npm publish",
-        "yarn out",
-        "pnpm run out",
-        "bun run out",
-        "npm --prefix web run out",
-        "cd web && npm run out",
-        "./out.sh",
-        "./out.sh later",
-        "bash out.sh",
-        "sh < out.sh",
-        ". ./out.sh",
-        "bin/deploy",
-        "timeout 60 ./out.sh",
-        "env A=1 make out",
-        "bash -c 'make out'",
-        "cd src && ../out.sh",
-        "$PWD/out.sh",
-        "make included",
-    ];
-    for line in pushes {
-        assert_eq!(line_likeness("git push*", line), Likeness::Yes, "{line}");
+fn what_a_file_says_is_not_looked_into() {
+    for line in ["sh x.sh", "bash ./deploy.sh now", ". ./x.sh", "source .venv/bin/activate", "sh < x.sh", "zsh -x a.sh"]
+    {
+        assert_eq!(line_likeness("git push*", line), Likeness::UnclearFile, "{line}");
     }
-    let doubtful = [
-        "make unknown-program",
-        "make hidden",
-        "make given GIVEN=$X",
-        "make $GOAL",
-        "make --eval='x: ; git push' x",
-        "make --mak=other.mk",
-        "make -kf other.mk",
-        "just -q imported",
-        "find . -name out.sh -exec {} \\;",
-        "~/out.sh",
-        "MAKEFLAGS='--eval=x' make test",
-        "make -f other.mk",
-        "make -C elsewhere",
-        "make -C /elsewhere",
-        "cd $DIR && make test",
-        "git clone https://x.example/r elsewhere && cd elsewhere && make test",
-        "cd .. && make test",
-        "cd /elsewhere && ./run.sh",
-        "echo 'x:' > Makefile; make x",
+    for line in ["sh \"$X\"", ". $X", "python3 $X", "node \"$1\"", "echo 'git push' > x.sh; sh x.sh", "ruby -r $X a.rb"]
+    {
+        assert_eq!(line_likeness("git push*", line), Likeness::Unclear, "{line}");
+    }
+    for line in [
+        "make out",
+        "make -C $DIR test",
+        "just ship",
+        "npm run out",
         "npm run $X",
-        "npm run -w web test",
-        "pnpm --filter web test",
-        "task up",
+        "yarn build",
         "rake out",
-        "invoke anything",
-        "./hidden.sh",
-        "./missing.sh",
+        "./out.sh",
         "../outside.sh",
         "/srv/x.sh",
-        "sh x.sh",
-        "source <(cat out.sh)",
+        "~/out.sh",
+        "cd elsewhere && make test && ./run.sh",
         "python3 out.py",
-        "python3 missing.py",
         "python3 -m tools",
-        "./out.py",
-        "just imported",
-    ];
-    for line in doubtful {
-        assert_ne!(line_likeness("git push*", line), Likeness::No, "{line}");
-    }
-    let harmless = [
-        "make",
-        "make test",
-        "make -j$(nproc) test",
-        "make app.o",
-        "make given GIVEN=status",
-        "make -C sub test",
-        "cd sub && make test",
-        "cd sub && make test; cd .. && make test",
-        "make -C sub test && ./run-tests.sh",
-        "make in-sub",
-        "MAKEFLAGS=-j8 make test",
-        "~/.cargo/bin/cargo test",
-        "make -n out",
-        "just",
-        "just --list",
-        "just test fast",
-        "npm test",
-        "npm run build",
-        "npm run lint -- --fix",
-        "npm ls",
-        "yarn build",
-        "yarn --cwd web dev",
-        "tox -e py312",
-        "./gradlew test --info",
-        "./run-tests.sh now",
-        "bash run-tests.sh",
-        "./loop.sh",
-        "./node_modules/.bin/node script.js",
-        ".venv/bin/python -m pytest",
-        "python3 -W ignore script.py",
-        "CC=clang make app",
-        "python3 script.py",
-        "python3 -m pytest",
-        "rake --version",
-        "cat Makefile",
-        "gh pr create --body 'run ./missing.sh and make nothing'",
-    ];
-    for line in harmless {
+        "python3 -W ignore script.py $X",
+        "node -r ./load.js -e 1",
+        "node --import ./load.js calm.js",
+        "ruby -r./load.js -e 1",
+        "bash -n x.sh",
+    ] {
         assert_eq!(line_likeness("git push*", line), Likeness::No, "{line}");
     }
-    assert_eq!(line_likeness("cargo publish*", "make out"), Likeness::No, "another rule");
-    assert_eq!(line_likeness("rm -rf *", "make clean"), Likeness::Yes);
 }
 
-/// A project may come from somebody who wants the program to hang.
+/// What agents do all day: only shells that are given a file are in doubt, and interpreters that may read their code.
 #[test]
-fn hostile_files_are_looked_at_in_little_time() {
-    let variables: String = (0..12).map(|n| format!("A{n} = {}\n", format!("$(A{})", n + 1).repeat(1_000))).collect();
-    let rules: String = (0..4_000).map(|n| format!("t{n}: t{}\n", n + 1)).collect();
-    let files = [
-        ("Makefile", format!("{variables}all: $(A0)\n\t$(A0) x\n")),
-        ("many.mk", format!("{rules}t4000:\n\tgit push\n")),
-        ("deep.sh", "$(".repeat(100_000)),
-        ("package.json", format!("{{\"scripts\": {{\"a\": \"{}\"}}}}", "npm run a && ".repeat(5_000))),
-    ];
-    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let sources = SourceFiles::default().with(&files);
-    let likeness = |line: &str| {
-        sources.begin(&serde_json::Value::Null);
-        super::line_likeness("git push*", line, &sources)
-    };
-    assert_eq!(likeness("make all"), Likeness::UnclearFile);
-    assert_eq!(likeness("make -f many.mk t0"), Likeness::Yes);
-    assert_ne!(likeness("./deep.sh"), Likeness::No);
-    likeness("npm run a");
-    let calls: String = (0..5_000).map(|n| format!("make -f many.mk t{n}; ")).collect();
-    assert_ne!(likeness(&calls), Likeness::No);
+fn ordinary_lines_are_seldom_in_doubt() {
+    let lines: Vec<&str> = include_str!("tests/ordinary.txt").lines().collect();
+    assert_eq!(lines.len(), 300);
+    let asks: Vec<&str> = lines.into_iter().filter(|line| line_likeness("git push*", line) != Likeness::No).collect();
+    let shells = ["source .venv/bin/activate && pytest", ". venv/bin/activate", "bash scripts/build.sh", "sh run.sh"];
+    let expected = [&["node --test"], &shells[..], &["php -v"]].concat();
+    assert_eq!(asks, expected);
 }
