@@ -202,9 +202,11 @@ impl Gateway {
             if let Some(store) = &shared.store {
                 let _ = store.forget_gateway(shared.session.id());
             }
-            shared.session.write(STOPPING);
+            // What did not have room before has it now.
+            shared.decider.save_all();
+            shared.session.end(STOPPING);
         });
-        // If that fails, `status` still lists it, and the receipt counts what could not be written.
+        // If that fails, `status` still lists it, and the receipt counts what is lost.
         let _ = last.await;
     }
 }

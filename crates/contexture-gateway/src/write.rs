@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod room;
 mod saving;
 mod store;
 mod sums;
@@ -22,6 +23,7 @@ use contexture::store::Place;
 
 pub use error::StoreError;
 pub use file::{CheckedFile, RowCheck, check_database, check_store_file, copy_database, copy_store_file};
+pub(crate) use saving::KeptVersion;
 pub use saving::{PendingWrite, RecordPlace, Saving};
 use sqlite::{DamagePolicy, GatewayFileStore};
 pub use store::{RunningGateway, ShownText, Store};

@@ -38,7 +38,7 @@ pub struct RequestRecord {
     pub is_changed: bool,
     /// Why it was sent unchanged or without new decisions.
     pub passed: Option<String>,
-    /// Whether something of it could not be written to the store.
+    /// Whether what was decided for it was not in the store when this was written: after a restart it is lost.
     pub is_unsaved: bool,
     /// Whether it was sent, and nothing is known of its response yet: it is under way, or the gateway was killed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -170,7 +170,16 @@ impl From<DecisionKind> for String {
     }
 }
 
+/// What a record takes in memory, about, and each decision in it.
+const RECORD_BYTES: usize = 2_048;
+const NOTE_BYTES: usize = 512;
+
 impl RequestRecord {
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        RECORD_BYTES + NOTE_BYTES * self.decided.len()
+    }
+
     /// Says of a fold what it was billed, in place of what was estimated before.
     pub fn note_fold_bill(&mut self) {
         let Some(fold) = self.bill.and_then(|bill| bill.fold) else { return };

@@ -33,8 +33,8 @@ use crate::find::index::{ConversationIndex, FoundConversation};
 use crate::options::{Options, WindowEditor};
 use crate::remember::passing::PassingRequest;
 use crate::remember::recalled::{RecallRequest, memory_in};
-use crate::write::keeper::{Keeper, Keeping, KeptVersion};
-use crate::write::{Store, StoreError};
+use crate::write::keeper::{Keeper, Keeping};
+use crate::write::{KeptVersion, Store, StoreError};
 
 /// The folder of a request with more bytes is not kept in memory.
 const LARGE_BYTES: usize = 16 << 20;
@@ -382,6 +382,9 @@ impl Decider {
         // One that read other outputs than those of this request is built again.
         held.take_if(|folder| folder.rewrites() != found.rewrites);
         may_decide(&conversation.state(), found.messages, is_above)?;
+        if !is_above && !self.keeper.has_room() {
+            return Err(PassReason::StoreFull.into());
+        }
         let disk = self.folding.disk();
         self.adopt(request, conversation, &mut held, disk)?;
         // What the provider keeps under a name is in its count, and cannot be folded.
@@ -573,9 +576,15 @@ impl Decider {
         (self.options.holdout > 0.0 || is_held_out).then_some(is_held_out)
     }
 
-    /// Evicts folders that were in use when their turn came.
+    /// Evicts folders that were in use when their turn came, and begins to write what there was no room for.
     pub fn settle(&self) {
         self.index.settle();
+        self.keeper.catch_up(|| self.index.all());
+    }
+
+    /// Begins to write everything that is not in the store yet.
+    pub fn save_all(&self) {
+        self.keeper.save_all(self.index.all());
     }
 
     /// How long a request waits for a store that others share; `None` if it is not shared.

@@ -18,7 +18,7 @@ use crate::account::sent_request::{Rewritten, SentRequest};
 use crate::conversation::Conversation;
 use crate::conversation::state::AcceptedForm;
 use crate::models::{Caching, Known};
-use crate::write::keeper::KeptVersion;
+use crate::write::KeptVersion;
 
 /// The model that a request names, and what it costs.
 #[derive(Clone, Debug)]
@@ -349,6 +349,11 @@ impl PreparedRequest {
         &self.requested.name
     }
 
+    /// The version of its conversation with which it is sent, if that is kept in a store.
+    pub fn kept_version(&self) -> Option<KeptVersion> {
+        self.kept.clone()
+    }
+
     /// Notes that the provider refused it, and that nothing else was sent for it: if the client sends it again, it is
     /// decided anew.
     pub fn note_refused(&self) {
@@ -393,7 +398,6 @@ impl PreparedRequest {
         RequestRecord {
             memory_tokens: before + new,
             memory_cost: before as f64 * prices.read + new as f64 * prices.write,
-            is_unsaved: self.kept.as_ref().is_some_and(|kept| !kept.is_saved()),
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),

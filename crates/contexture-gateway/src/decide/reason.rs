@@ -77,6 +77,9 @@ pub(crate) enum PassReason {
     /// Another gateway continued the conversation meanwhile.
     #[error("another gateway went on with the conversation meanwhile")]
     Overtaken,
+    /// So much waits to be written that a decision could be lost.
+    #[error("the store cannot be written as fast as requests come, so nothing new was decided")]
+    StoreFull,
     /// There was no time.
     #[error("deciding took too long")]
     TooLong,

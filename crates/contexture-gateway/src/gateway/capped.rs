@@ -80,7 +80,7 @@ pub(crate) fn note(shared: &Arc<SharedState>, record: RequestRecord) {
     shared.session.expect();
     let shared = shared.clone();
     // Writing waits for the disk, so it runs in the background.
-    tokio::task::spawn_blocking(move || shared.session.note(RecordPlace::new(), record));
+    tokio::task::spawn_blocking(move || shared.session.note(RecordPlace::new(None), record));
 }
 
 /// When a request began, for a record that is made now.

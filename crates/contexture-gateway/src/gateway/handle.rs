@@ -278,7 +278,7 @@ async fn model(
     let target = ProviderTarget { route, headers: headers::forwarded(&headers), coding };
     let record = prepared.record(shared.session.id(), shared.decider.now_ms());
     let record = RequestRecord { format: Some(incoming.format), is_count: incoming.is_count, ..record };
-    let begun = shared.session.begin(record.clone());
+    let begun = shared.session.begin(record.clone(), prepared.kept_version());
     let watched = watched(&shared, &incoming, &prepared, record);
     let passing = shared.decider.passing(&incoming, &prepared);
     let following = following(&shared, incoming, &prepared);

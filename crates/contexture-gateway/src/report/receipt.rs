@@ -66,7 +66,10 @@ pub struct Receipt {
     /// How often a file was shown that could not be compared with the disk, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_compared: BTreeMap<String, usize>,
-    /// Requests of which something could not be written to the store.
+    /// Requests of which something is not in the store yet, while the gateway runs.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub late: usize,
+    /// Requests of which something never came into the store: after a restart other bytes may be sent.
     #[serde(default)]
     pub unsaved: usize,
     /// Which ones these are: the first of them.
@@ -229,8 +232,8 @@ impl Totals {
         self.lost += 1;
     }
 
-    /// The receipt so far. `unwritten` are requests whose records are not in the store yet.
-    pub fn receipt<'a>(&self, unwritten: impl Iterator<Item = &'a RequestRecord>) -> Receipt {
+    /// The receipt so far. `unwritten` are requests of which something is not in the store.
+    pub fn receipt<'a>(&self, missing: Missing, unwritten: impl Iterator<Item = &'a RequestRecord>) -> Receipt {
         let mut receipt = self.receipt.clone();
         receipt.conversations = self.conversations.len();
         receipt.dollars = Some(self.dollars).filter(|dollars| !self.is_unpriced && dollars.0 > 0.0);
@@ -245,9 +248,21 @@ impl Totals {
         }
         receipt.own_us = (self.own_us.at(0.5), self.own_us.at(0.99));
         receipt.unsaved += self.lost;
-        unwritten.for_each(|record| receipt.add_unsaved(record));
+        match missing {
+            Missing::Late => receipt.late = unwritten.count(),
+            Missing::Lost => unwritten.for_each(|record| receipt.add_unsaved(record)),
+        }
         receipt
     }
+}
+
+/// What becomes of requests of which something is not in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is written later.
+    Late,
+    /// It never will be.
+    Lost,
 }
 
 /// Bits of a value that are told apart.
@@ -285,7 +300,7 @@ impl Receipt {
     pub fn of<'a>(records: impl IntoIterator<Item = &'a RequestRecord>) -> Self {
         let mut totals = Totals::default();
         records.into_iter().for_each(|record| totals.add(record));
-        totals.receipt(std::iter::empty())
+        totals.receipt(Missing::Lost, std::iter::empty())
     }
 
     fn add_unsaved(&mut self, record: &RequestRecord) {
@@ -403,7 +418,7 @@ mod tests {
                 ..RequestRecord::default()
             });
         }
-        let receipt = totals.receipt(std::iter::empty());
+        let receipt = totals.receipt(Missing::Lost, std::iter::empty());
         assert_eq!((receipt.requests, receipt.conversations, receipt.without_usage), (100_000, 500, 100_000));
         let is_near = |value: u64, expected: u64| value <= expected && value + expected / 100 >= expected;
         assert!(is_near(receipt.own_us.0, 500) && is_near(receipt.own_us.1, 990), "{:?}", receipt.own_us);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::account::record::RequestRecord;
-use crate::report::receipt::{Receipt, Totals};
-use crate::write::{PendingWrite, RecordPlace, Store, StoreError};
+use crate::report::receipt::{Missing, Receipt, Totals};
+use crate::write::{KeptVersion, PendingWrite, RecordPlace, Store, StoreError};
 
 /// Most records kept in memory. The figures of the receipt are of all requests.
 const MAX_RECORDS: usize = 20_000;
@@ -56,18 +56,29 @@ struct SessionRecords {
     newest: VecDeque<Arc<RequestRecord>>,
     /// How many there were in all.
     count: u64,
-    /// Those that are not in the store yet, oldest first.
+    /// Those that are not in the store yet as they are to be, oldest first.
     unwritten: VecDeque<Unwritten>,
+    /// Whether the run has ended: what is not in the store now never will be.
+    has_ended: bool,
 }
 
-/// A record that is not in the store yet.
+/// A record that is not in the store yet, or that says there that something else of its request is not.
 struct Unwritten {
     /// Its number among the records.
     number: u64,
     place: Arc<RecordPlace>,
     record: Arc<RequestRecord>,
-    /// `None` if writing failed.
-    written: Option<PendingWrite>,
+    state: WriteState,
+}
+
+/// How far a record is written.
+enum WriteState {
+    /// It is begun.
+    Begun(PendingWrite),
+    /// It failed, and is tried again.
+    Failed,
+    /// It is in the store, and says that the decisions with which its request was sent are not.
+    Marked,
 }
 
 impl Session {
@@ -81,13 +92,13 @@ impl Session {
         &self.id
     }
 
-    /// Begins to write that a request is sent, so that it is known even if this program is killed before its response
-    /// has ended.
-    pub fn begin(&self, record: RequestRecord) -> BegunRecord {
-        let place = RecordPlace::new();
+    /// Begins to write that a request is sent, with decisions that are kept, so that it is known even if this program is
+    /// killed before its response has ended.
+    pub fn begin(&self, record: RequestRecord, kept: Option<KeptVersion>) -> BegunRecord {
+        let place = RecordPlace::new(kept);
         // Its record is written in the same place later.
-        let open = RequestRecord { is_open: true, ..record };
-        let written = self.store.as_ref().map(|store| store.save_request(&place, &open));
+        let open = Arc::new(RequestRecord { is_open: true, ..record });
+        let written = self.store.as_ref().map(|store| store.save_request(&place, open));
         BegunRecord { place, written: Mutex::new(written) }
     }
 
@@ -115,21 +126,27 @@ impl Session {
         }
         if let Some(store) = &self.store {
             records.settle(&**store);
-            let written = Some(store.save_request(&place, &record));
+            let state = WriteState::Begun(store.save_request(&place, record.clone()));
             if records.unwritten.len() == MAX_RECORDS {
                 // There is no room to keep it until the store works again.
                 records.unwritten.pop_front();
                 records.totals.note_lost();
             }
-            records.unwritten.push_back(Unwritten { number, place, record: record.clone(), written });
+            records.unwritten.push_back(Unwritten { number, place, record: record.clone(), state });
         }
         records.newest.push_back(record);
         drop(records);
         self.pending.send_modify(|pending| *pending -= 1);
     }
 
-    /// Writes all records that are not in the store yet, as far as it can be written within a time.
-    pub fn write(&self, time: Duration) {
+    /// Writes all records that are not in the store yet, as far as it can be written within a time. What is not in the
+    /// store then is lost.
+    pub fn end(&self, time: Duration) {
+        self.write(time);
+        self.lock().has_ended = true;
+    }
+
+    fn write(&self, time: Duration) {
         let Some(store) = &self.store else { return };
         let until = Instant::now() + time;
         loop {
@@ -165,8 +182,8 @@ impl Session {
         if let Some(store) = &self.store {
             records.settle(&**store);
         }
-        let missing = records.unwritten.iter().map(|unwritten| &*unwritten.record);
-        let receipt = records.totals.receipt(missing.filter(|record| !record.is_unsaved));
+        let missing = if records.has_ended { Missing::Lost } else { Missing::Late };
+        let receipt = records.totals.receipt(missing, records.unwritten.iter().map(|unwritten| &*unwritten.record));
         Receipt { notes: self.store.iter().filter_map(|store| store.damage()).collect(), ..receipt }
     }
 
@@ -180,16 +197,23 @@ impl SessionRecords {
     fn settle(&mut self, store: &dyn Store) {
         let now = Instant::now();
         self.unwritten.retain_mut(|unwritten| {
-            match unwritten.written.as_ref().map(|written| written.wait(now)) {
-                Some(Ok(())) => return false,
-                Some(Err(StoreError::NotInTime)) | None => {}
-                Some(Err(_)) => unwritten.written = None,
+            if let WriteState::Begun(written) = &unwritten.state {
+                match written.wait(now) {
+                    Ok(()) if !unwritten.place.is_marked() => return false,
+                    Ok(()) => unwritten.state = WriteState::Marked,
+                    Err(StoreError::NotInTime) => {}
+                    Err(_) => unwritten.state = WriteState::Failed,
+                }
             }
             true
         });
-        let failed = self.unwritten.iter_mut().filter(|unwritten| unwritten.written.is_none());
-        for unwritten in failed.take(MAX_TRIED) {
-            unwritten.written = Some(store.save_request(&unwritten.place, &unwritten.record));
+        let is_due = |unwritten: &&mut Unwritten| match unwritten.state {
+            WriteState::Begun(_) => false,
+            WriteState::Failed => true,
+            WriteState::Marked => unwritten.place.is_kept(),
+        };
+        for unwritten in self.unwritten.iter_mut().filter(is_due).take(MAX_TRIED) {
+            unwritten.state = WriteState::Begun(store.save_request(&unwritten.place, unwritten.record.clone()));
         }
     }
 }

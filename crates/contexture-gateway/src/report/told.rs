@@ -153,9 +153,12 @@ impl Receipt {
         }
         if self.unsaved > 0 {
             let count = counted(self.unsaved, "request");
-            let told = format!("{count} could not be written to the store; after a restart other bytes may be sent");
+            let told = format!("{count} lost to the store: what was decided for them may be decided otherwise after a restart");
             lines.push(ToldLine::urgent("warning", told));
             lines.extend(self.unsaved_told());
+        }
+        if self.late > 0 {
+            lines.push(ToldLine::new("late", format!("{} not in the store yet", counted(self.late, "request"))));
         }
         if self.open > 0 {
             let count = counted(self.open, "request");

@@ -38,6 +38,15 @@ pub enum StoreError {
     /// It is not written yet.
     #[error("the store could not be written in time")]
     NotInTime,
+    /// So much waits to be written that there is no room for more.
+    #[error("the store cannot be written as fast as requests come")]
+    Full,
+    /// It was written, but may be lost if the machine ends.
+    #[error("write the store through to the disk: {0}")]
+    NotSynced(String),
+    /// What was written together with it failed.
+    #[error("{0}")]
+    Together(String),
     /// The store is closed, or what writes to it has ended.
     #[error("nothing is written to the store any more")]
     Closed,
@@ -79,6 +88,18 @@ impl StoreError {
                 Some(CannotOpen | DiskFull | NotPermitted | ReadOnly | SystemIoFailure)
             ),
             _ => false,
+        }
+    }
+
+    /// The same error, for another one who waits for the same write.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Conflict => Self::Conflict,
+            Self::Gone => Self::Gone,
+            Self::NotInTime => Self::NotInTime,
+            Self::Full => Self::Full,
+            Self::Closed => Self::Closed,
+            other => Self::Together(other.to_string()),
         }
     }
 

@@ -1,17 +1,17 @@
 //! Writes what was decided about conversations, before it is sent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use contexture::clock::Clock;
 use contexture::fold::Pins;
 
 use super::error::StoreError;
-use super::saving::{PendingWrite, Saving};
+use super::saving::{KeptVersion, PendingWrite, Saving};
 use super::store::Store;
 use crate::conversation::Conversation;
 use crate::conversation::state::ConversationState;
-use crate::conversation::stored::StoredMark;
 
 /// Messages between two snapshots of a folder, from which a restart resumes.
 const MESSAGES_PER_SNAPSHOT: usize = 40;
@@ -23,20 +23,8 @@ const FILE_PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) struct Keeper {
     store: Option<Arc<dyn Store>>,
     clock: Arc<dyn Clock>,
-}
-
-/// A version of a conversation that is in the store, or will be.
-#[derive(Clone, Debug)]
-pub(crate) struct KeptVersion {
-    mark: Arc<StoredMark>,
-    version: u64,
-}
-
-impl KeptVersion {
-    /// Whether it is in the store now.
-    pub fn is_saved(&self) -> bool {
-        self.mark.now().version >= self.version
-    }
+    /// Whether something was not begun to be written, because too much waited.
+    is_owing: AtomicBool,
 }
 
 /// A write of a conversation that was begun.
@@ -55,7 +43,7 @@ impl Keeping {
 impl Keeper {
     /// Writes to a store, or nothing.
     pub fn new(store: Option<Arc<dyn Store>>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self { store, clock, is_owing: AtomicBool::new(false) }
     }
 
     /// Whether there is a store.
@@ -82,7 +70,7 @@ impl Keeper {
     ) -> Keeping {
         let Some(store) = &self.store else { return Keeping { written: None, kept: None } };
         let stored = state.stored();
-        let kept = Some(KeptVersion { mark: stored.mark().clone(), version: stored.version() });
+        let kept = Some(KeptVersion::of(state));
         if stored.mark().is_unsearched() {
             // Other gateways go on with the one that the store has, if it has one.
             return Keeping { written: Some(PendingWrite::failed(StoreError::Away)), kept };
@@ -116,8 +104,46 @@ impl Keeper {
     pub fn note_point(&self, conversation: &Conversation, messages: usize) -> Keeping {
         let mut state = conversation.state();
         match state.note_point(messages) || self.is_behind(&state) {
-            true => self.begin(conversation, &state, Vec::new()),
+            true if self.has_room() => self.begin(conversation, &state, Vec::new()),
+            true => self.refuse(&state),
             false => Keeping { written: None, kept: None },
+        }
+    }
+
+    /// Whether the store keeps up with what is written. While it does not, nothing new is decided.
+    pub fn has_room(&self) -> bool {
+        self.store.as_ref().is_none_or(|store| store.has_room())
+    }
+
+    /// A write that is not begun, because too much waits already. It is begun when there is room.
+    fn refuse(&self, state: &ConversationState) -> Keeping {
+        self.is_owing.store(true, Ordering::Relaxed);
+        Keeping { written: Some(PendingWrite::failed(StoreError::Full)), kept: Some(KeptVersion::of(state)) }
+    }
+
+    /// Begins to write those of these conversations that are not in the store as they are, if there was no room for that
+    /// before and nothing waits now.
+    pub fn catch_up(&self, conversations: impl FnOnce() -> Vec<Arc<Conversation>>) {
+        let is_idle = self.store.as_ref().is_some_and(|store| store.waiting_bytes() == 0);
+        if !is_idle || !self.is_owing.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        self.save_all(conversations());
+    }
+
+    /// Begins to write those of these conversations that are not in the store as they are, as far as there is room.
+    pub fn save_all(&self, conversations: Vec<Arc<Conversation>>) {
+        for conversation in conversations {
+            let state = conversation.state();
+            if !self.is_behind(&state) || state.stored().mark().is_unsearched() {
+                continue;
+            }
+            if !self.has_room() {
+                self.is_owing.store(true, Ordering::Relaxed);
+                return;
+            }
+            // What cannot be written now is written with its next request.
+            let _ = self.begin(&conversation, &state, Vec::new());
         }
     }
 
@@ -140,6 +166,10 @@ impl Keeper {
         let Some(store) = self.store.as_ref().filter(|_| !conversation.state().stored().mark().is_unsearched()) else {
             return;
         };
+        if !self.has_room() {
+            self.is_owing.store(true, Ordering::Relaxed);
+            return;
+        }
         let has_new = conversation.take_snapshot(MESSAGES_PER_SNAPSHOT);
         let snapshot = conversation.state().decisions().snapshot().filter(|_| has_new).cloned();
         if let Some(snapshot) = snapshot {

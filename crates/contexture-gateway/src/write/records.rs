@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::saving::{RecordPlace, Saving};
+use super::saving::{RecordPlace, Saving, as_written};
 use super::store::{CLOCKS_MS, RunningGateway, ShownText};
 use crate::account::bill::Account;
 use crate::account::record::RequestRecord;
@@ -307,12 +307,13 @@ impl GatewayRecords {
     pub(super) async fn save_request(
         self,
         place: Arc<RecordPlace>,
-        conversation: Option<String>,
-        record: String,
+        record: Arc<RequestRecord>,
     ) -> Result<(), StoreError> {
-        let id = conversation.unwrap_or_else(|| NONE.to_owned());
+        let id = record.conversation.as_deref().unwrap_or(NONE);
         let key = format!("{REQUESTS}{id}/{}", place.id);
-        self.store.set(&key, record.into_bytes()).await?;
+        let is_kept = place.is_kept();
+        self.store.set(&key, as_written(&record, is_kept)?.into_bytes()).await?;
+        place.mark(!is_kept);
         Ok(())
     }
 

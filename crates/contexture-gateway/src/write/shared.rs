@@ -10,6 +10,7 @@ use contexture::wire::Digest;
 
 use super::error::StoreError;
 use super::records::GatewayRecords;
+use super::room::{TakenRoom, WriteRoom};
 use super::saving::{PendingWrite, RecordPlace, Saving};
 use super::store::{RunningGateway, ShownText, Store, is_hash};
 use super::waiting::DatabaseRuntime;
@@ -35,6 +36,7 @@ pub(super) struct SharedStore {
     waiting: DatabaseRuntime,
     writes: AtomicU64,
     most_bytes: u64,
+    room: Arc<WriteRoom>,
 }
 
 impl SharedStore {
@@ -49,11 +51,23 @@ impl SharedStore {
             let store = looked.clone();
             Box::pin(async move { store.check().await.is_ok() })
         });
-        Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes })
+        Ok(Self { records, waiting, writes: AtomicU64::new(0), most_bytes, room: WriteRoom::of_store() })
     }
 
     fn records(&self) -> GatewayRecords {
         self.records.clone()
+    }
+
+    /// Begins to write something, which takes its room until that has ended.
+    fn begin(
+        &self,
+        room: TakenRoom,
+        work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
+    ) -> PendingWrite {
+        self.waiting.begin(PATIENCE, async move {
+            let _room = room;
+            work.await
+        })
     }
 }
 
@@ -83,23 +97,28 @@ impl Store for SharedStore {
                 Ok(())
             });
         }
-        self.waiting.begin(PATIENCE, self.records().save(saving))
+        let Some(room) = self.room.take(saving.bytes()) else { return PendingWrite::failed(StoreError::Full) };
+        self.begin(room, self.records().save(saving))
     }
 
-    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) {
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &Arc<FolderSnapshot>) {
+        let Some(room) = self.room.take(snapshot.rest.as_bytes().len()) else { return };
         let (id, bytes) = (conversation.id().to_string(), snapshot.rest.as_bytes().to_vec());
         // If this fails, the conversation is replayed after a restart.
-        let _ = self.waiting.begin(PATIENCE, self.records().save_snapshot(id, snapshot.messages, bytes));
+        let _ = self.begin(room, self.records().save_snapshot(id, snapshot.messages, bytes));
     }
 
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite {
-        match serde_json::to_string(record) {
-            Ok(text) => {
-                let saving = self.records().save_request(place.clone(), record.conversation.clone(), text);
-                self.waiting.begin(PATIENCE, saving)
-            }
-            Err(error) => PendingWrite::failed(error.into()),
-        }
+    fn save_request(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> PendingWrite {
+        let Some(room) = self.room.take(record.bytes()) else { return PendingWrite::failed(StoreError::Full) };
+        self.begin(room, self.records().save_request(place.clone(), record))
+    }
+
+    fn has_room(&self) -> bool {
+        self.room.is_free()
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.room.taken()
     }
 
     fn flush(&self, time: Duration) {

@@ -2,6 +2,8 @@
 
 mod damage;
 mod open;
+mod pending;
+mod syncing;
 mod tables;
 mod writer;
 
@@ -16,6 +18,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::error::StoreError;
 use super::read::{read_conversation, read_entries};
+use super::room::WriteRoom;
 use super::saving::{PendingWrite, RecordPlace, Saving};
 use super::store::{CLOCKS_MS, RunningGateway, ShownText, Store, is_hash};
 use super::sums::{number, verified};
@@ -28,7 +31,7 @@ use damage::NotedDamage;
 use open::OpenedFile;
 pub(super) use open::{DamagePolicy, make_file};
 pub(super) use tables::damaged_rows;
-use writer::{RecordJob, StoreJob, StoreWriter};
+use writer::StoreWriter;
 
 /// How long something may take that only a command waits for.
 const ASKING: Duration = Duration::from_secs(60);
@@ -56,7 +59,7 @@ impl GatewayFileStore {
     pub(super) fn open(path: &Path, most_bytes: u64, damaged: DamagePolicy) -> Result<Self, StoreError> {
         let OpenedFile { writing, moving, reading, note, is_looked_through } = open::open(path, damaged)?;
         let failed = |source| StoreError::Open { path: path.to_owned(), source };
-        let writer = StoreWriter::start(writing, moving, path, most_bytes).map_err(failed)?;
+        let writer = StoreWriter::start(writing, moving, path, most_bytes, WriteRoom::of_store()).map_err(failed)?;
         let damage = Arc::new(NotedDamage::new(path, note));
         let looking = match damaged == DamagePolicy::PutAside && !is_looked_through {
             true => Some(damage.clone().look(open::connection(path)?).map_err(failed)?),
@@ -160,14 +163,11 @@ impl Store for GatewayFileStore {
     }
 
     fn save(&self, saving: Saving) -> PendingWrite {
-        let (writing, written) = PendingWrite::pending();
-        self.writer.begin(StoreJob::Save(Box::new(saving), writing));
-        written
+        self.writer.save(saving)
     }
 
-    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot) {
-        let bytes = snapshot.rest.as_bytes().to_vec();
-        self.writer.begin(StoreJob::Snapshot(conversation.id().clone(), snapshot.messages, bytes));
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &Arc<FolderSnapshot>) {
+        self.writer.save_snapshot(conversation.id(), snapshot);
     }
 
     fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
@@ -180,21 +180,21 @@ impl Store for GatewayFileStore {
         })
     }
 
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite {
-        let text = match serde_json::to_string(record) {
-            Ok(text) => text,
-            Err(error) => return PendingWrite::failed(error.into()),
-        };
-        let (writing, written) = PendingWrite::pending();
-        let (conversation, session) = (record.conversation.clone(), record.session.clone());
-        let job = RecordJob { place: place.clone(), conversation, session, time_ms: record.time_ms, text };
-        self.writer.begin(StoreJob::Record(job, writing));
-        written
+    fn save_request(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> PendingWrite {
+        self.writer.save_record(place, record)
+    }
+
+    fn has_room(&self) -> bool {
+        self.writer.room().is_free()
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.writer.room().taken()
     }
 
     fn flush(&self, time: Duration) {
         // What is not written by then is written later, or is lost with this program.
-        let _ = self.writer.with(time, |_| Ok(()));
+        let _ = self.writer.flush(time);
     }
 
     fn damage(&self) -> Option<String> {
@@ -291,11 +291,11 @@ impl Store for GatewayFileStore {
     fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
         let RunningGateway { id, address, token, pid, host: _ } = gateway.clone();
         // Nobody waits for it: another program may be writing for long.
-        self.writer.begin(StoreJob::Work(Box::new(move |connection| {
+        self.writer.work(move |connection| {
             let sql = "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4)";
             // If this fails, only `status` does not find this gateway.
             let _ = writer::patiently(NOTING, || Ok(connection.execute(sql, params![id, address, token, pid])?));
-        })));
+        });
         Ok(())
     }
 
@@ -367,3 +367,6 @@ impl ReadConnections {
         self.returned.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests;

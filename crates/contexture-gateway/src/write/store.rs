@@ -76,11 +76,18 @@ pub trait Store: Send + Sync {
     /// continued the conversation. Then nothing was written.
     fn save(&self, saving: Saving) -> PendingWrite;
 
-    /// Begins to write the snapshot of a conversation's folder.
-    fn save_snapshot(&self, conversation: &Conversation, snapshot: &FolderSnapshot);
+    /// Begins to write the snapshot of a conversation's folder, if there is room.
+    fn save_snapshot(&self, conversation: &Conversation, snapshot: &Arc<FolderSnapshot>);
 
-    /// Begins to write the record of a request, in place of what was written with the same place before.
-    fn save_request(&self, place: &Arc<RecordPlace>, record: &RequestRecord) -> PendingWrite;
+    /// Begins to write the record of a request, in place of what was written with the same place before. If decisions with
+    /// which the request is sent are not in the store at that moment, the record says so.
+    fn save_request(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> PendingWrite;
+
+    /// Whether it keeps up with what is written: if not, new decisions have to wait. What is begun without room fails.
+    fn has_room(&self) -> bool;
+
+    /// About how many bytes wait to be written.
+    fn waiting_bytes(&self) -> usize;
 
     /// Waits until everything is written that was begun before, for a limited time.
     fn flush(&self, time: Duration);

@@ -206,11 +206,11 @@ fn requests_and_texts_are_found(store: &dyn Store) {
         let conversation = (n > 0).then(|| "c-texts".to_owned());
         let session = if n == 2 { "second" } else { "first" }.to_owned();
         let record = RequestRecord { session, conversation, time_ms: n, ..RequestRecord::default() };
-        let place = RecordPlace::new();
+        let place = RecordPlace::new(None);
         let until = Instant::now() + Duration::from_secs(10);
-        store.save_request(&place, &RequestRecord { is_open: true, ..record.clone() }).wait(until).unwrap();
+        store.save_request(&place, Arc::new(RequestRecord { is_open: true, ..record.clone() })).wait(until).unwrap();
         // It is written in the place of the first one.
-        store.save_request(&place, &record).wait(until).unwrap();
+        store.save_request(&place, Arc::new(record)).wait(until).unwrap();
     }
     let times = |session| store.requests(session).unwrap().iter().map(|request| request.time_ms).collect::<Vec<_>>();
     assert!(store.requests(None).unwrap().iter().all(|request| !request.is_open));

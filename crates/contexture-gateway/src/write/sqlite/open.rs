@@ -104,7 +104,8 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     if version == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    database::prepare_to_write(connection, Syncing::Full)?;
+    // What has to outlast an end of the machine is synced after its commit.
+    database::prepare_to_write(connection, Syncing::Normal)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     if version < VERSION {
         tables::create(connection)?;

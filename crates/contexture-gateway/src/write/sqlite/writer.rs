@@ -1,5 +1,6 @@
 //! The one thread that writes to the file. What is begun at the same time is committed together.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +10,15 @@ use std::time::{Duration, Instant};
 use contexture_store::database::{self, Commits, Writer};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use super::pending::{PendingConversation, PendingRecord, PendingWrites, Put};
+use super::syncing::Syncer;
 use super::tables;
-use crate::conversation::stored::InStore;
+use crate::account::record::RequestRecord;
+use crate::conversation::folder::FolderSnapshot;
+use crate::conversation::stored::{InStore, StoredMark};
 use crate::write::error::StoreError;
-use crate::write::saving::{RecordPlace, Saving, Writing};
+use crate::write::room::WriteRoom;
+use crate::write::saving::{PendingWrite, RecordPlace, Saving, Writing, as_written};
 use crate::write::sums::{number, sum};
 
 /// Writes between two looks at the size of the store.
@@ -27,42 +33,92 @@ const LOG_BYTES: u64 = 4 << 20;
 /// Transactions between two looks at the log.
 const COMMITS_PER_LOOK: u64 = 32;
 
-/// Something to write.
-pub(super) enum StoreJob {
-    /// What is new about a conversation.
-    Save(Box<Saving>, Writing),
-    /// The snapshot of a conversation's folder: its id, its messages, its bytes.
-    Snapshot(Arc<str>, usize, Vec<u8>),
-    /// The record of a request.
-    Record(RecordJob, Writing),
+/// Something to write. What waits is taken when its turn has come, so that it is the newest.
+enum StoreJob {
+    /// What waits of a conversation.
+    Conversation(Arc<str>, OnceCell<Option<PendingConversation>>),
+    /// The record that waits for a place.
+    Record(String, OnceCell<Option<PendingRecord>>),
     /// Anything else, which is done by itself.
     Work(Box<dyn FnOnce(&mut Connection) + Send>),
 }
 
-/// The record of a request that is written.
-pub(super) struct RecordJob {
-    pub(super) place: Arc<RecordPlace>,
-    pub(super) conversation: Option<String>,
-    pub(super) session: String,
-    pub(super) time_ms: u64,
-    pub(super) text: String,
+/// The thread that writes, and what waits for it. It ends, after everything is written, when this is dropped.
+pub(super) struct StoreWriter {
+    thread: Writer<StoreJob>,
+    pending: Arc<PendingWrites>,
+    syncer: Syncer,
 }
-
-/// The thread that writes. It ends, after everything is written, when this is dropped.
-pub(super) struct StoreWriter(Writer<StoreJob>);
 
 impl StoreWriter {
     /// Starts the thread.
-    pub(super) fn start(connection: Connection, moving: Connection, path: &Path, most: u64) -> std::io::Result<Self> {
-        let (path, move_log) = (path.to_owned(), mover(moving)?);
-        let state = WriterState { connection, path, most_bytes: most, is_full: true, writes: 0, commits: 0, move_log };
-        // Requests go on while they wait for what they begin, so the queue is not what bounds them.
-        Ok(Self(Writer::start("contexture-write", 0, state)?))
+    pub(super) fn start(
+        connection: Connection,
+        moving: Connection,
+        path: &Path,
+        most: u64,
+        room: Arc<WriteRoom>,
+    ) -> std::io::Result<Self> {
+        let (pending, syncer, move_log) = (Arc::new(PendingWrites::new(room)), Syncer::start(path)?, mover(moving)?);
+        let state = WriterState {
+            connection,
+            path: path.to_owned(),
+            most_bytes: most,
+            writes: 0,
+            commits: 0,
+            pending: pending.clone(),
+            syncer: syncer.clone(),
+            move_log,
+        };
+        // What waits is bounded by its room, so the queue is not.
+        Ok(Self { thread: Writer::start("contexture-write", 0, state)?, pending, syncer })
     }
 
-    /// Begins to write something, after everything that was begun before.
-    pub(super) fn begin(&self, job: StoreJob) {
-        self.0.begin(job);
+    /// The room of what waits.
+    pub(super) fn room(&self) -> &WriteRoom {
+        self.pending.room()
+    }
+
+    /// Begins to write the newest state of a conversation.
+    pub(super) fn save(&self, saving: Saving) -> PendingWrite {
+        let id = saving.beginning.id.clone();
+        let (put, written) = self.pending.put_state(saving);
+        self.begin(put, || StoreJob::Conversation(id, OnceCell::new()));
+        written
+    }
+
+    /// Begins to write the newest snapshot of a conversation's folder.
+    pub(super) fn save_snapshot(&self, id: &Arc<str>, snapshot: &Arc<FolderSnapshot>) {
+        let put = self.pending.put_snapshot(id, snapshot);
+        self.begin(put, || StoreJob::Conversation(id.clone(), OnceCell::new()));
+    }
+
+    /// Begins to write the record of a request.
+    pub(super) fn save_record(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> PendingWrite {
+        let (put, written) = self.pending.put_record(place, record);
+        self.begin(put, || StoreJob::Record(place.id.clone(), OnceCell::new()));
+        written
+    }
+
+    fn begin(&self, put: Put, job: impl FnOnce() -> StoreJob) {
+        match put {
+            Put::Waits => self.thread.begin(job()),
+            Put::Replaces | Put::Full => {}
+        }
+    }
+
+    /// Begins to do something with the connection after everything that was begun before.
+    pub(super) fn work(&self, work: impl FnOnce(&mut Connection) + Send + 'static) {
+        self.thread.begin(StoreJob::Work(Box::new(work)));
+    }
+
+    /// Waits until everything that was begun before is written, and safe from an end of the machine.
+    pub(super) fn flush(&self, time: Duration) -> Result<(), StoreError> {
+        let until = Instant::now() + time;
+        self.with(time, |_| Ok(()))?;
+        let (writing, written) = PendingWrite::pending();
+        self.syncer.tell_when_synced(writing);
+        written.wait(until)
     }
 
     /// Does something with the connection after everything that was begun before, and waits for it.
@@ -72,10 +128,10 @@ impl StoreWriter {
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (send, receive) = sync_channel(1);
-        self.begin(StoreJob::Work(Box::new(move |connection| {
+        self.work(move |connection| {
             // Nobody receives it once the time is up.
             let _ = send.send(work(connection));
-        })));
+        });
         match receive.recv_timeout(time) {
             Ok(done) => done,
             Err(RecvTimeoutError::Timeout) => Err(StoreError::NotInTime),
@@ -88,10 +144,10 @@ struct WriterState {
     connection: Connection,
     path: PathBuf,
     most_bytes: u64,
-    /// Whether every commit is synced.
-    is_full: bool,
     writes: u64,
     commits: u64,
+    pending: Arc<PendingWrites>,
+    syncer: Syncer,
     move_log: SyncSender<()>,
 }
 
@@ -99,14 +155,13 @@ struct WriterState {
 #[derive(Default)]
 struct SoFar {
     saved: HashMap<Arc<str>, InStore>,
-    /// The numbers of records, by the names of their places.
-    placed: HashMap<String, i64>,
 }
 
 /// What a job became.
 enum JobResult {
-    Saved(Arc<crate::conversation::stored::StoredMark>, InStore),
-    Placed(Arc<RecordPlace>, i64),
+    Saved(Arc<StoredMark>, InStore),
+    /// A record with its number, and whether it says that something is not in the store.
+    Placed(Arc<RecordPlace>, i64, bool),
     Nothing,
 }
 
@@ -134,34 +189,42 @@ impl Commits for WriterState {
     fn tell(&mut self, job: StoreJob, outcome: Result<Self::Outcome, StoreError>) {
         let outcome = outcome.flatten().map(|outcome| match outcome {
             JobResult::Saved(mark, after) => mark.set(after),
-            JobResult::Placed(place, number) => {
+            JobResult::Placed(place, number, is_marked) => {
                 // It keeps its first one.
                 let _ = place.number.set(number);
+                place.mark(is_marked);
             }
             JobResult::Nothing => {}
         });
         match job {
-            StoreJob::Save(saving, writing) => {
-                note_refusal(&saving, outcome.as_ref().err());
-                writing.tell(outcome);
+            StoreJob::Conversation(_, taken) => {
+                let Some(pending) = taken.into_inner().flatten() else { return };
+                let is_synced = pending.saving.as_ref().is_some_and(|saving| saving.is_synced);
+                if let Some(saving) = &pending.saving {
+                    note_refusal(saving, outcome.as_ref().err());
+                }
+                match outcome {
+                    Ok(()) if is_synced => {
+                        pending.writings.into_iter().for_each(|writing| self.syncer.tell_when_synced(writing));
+                    }
+                    outcome => tell_all(pending.writings, &outcome),
+                }
             }
-            StoreJob::Record(_, writing) => writing.tell(outcome),
-            StoreJob::Snapshot(..) | StoreJob::Work(_) => {}
+            StoreJob::Record(_, taken) => {
+                let Some(pending) = taken.into_inner().flatten() else { return };
+                tell_all(pending.writings, &outcome);
+            }
+            StoreJob::Work(_) => {}
         }
     }
 
+    /// A commit outlasts an end of this program at once, and is synced afterwards: so no write waits for a slow disk.
     fn transact(&mut self, jobs: &[StoreJob]) -> Result<Vec<Self::Outcome>, StoreError> {
-        let is_full = jobs.iter().any(|job| matches!(job, StoreJob::Save(saving, _) if saving.is_synced));
-        if is_full != self.is_full {
-            // What is not synced outlasts this program, and is synced with the next commit that is.
-            self.connection.pragma_update(None, "synchronous", if is_full { "FULL" } else { "NORMAL" })?;
-            self.is_full = is_full;
-        }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(jobs.len());
         let mut so_far = SoFar::default();
         for job in jobs {
-            outcomes.push(match apply(&transaction, job, &mut so_far) {
+            outcomes.push(match apply(&transaction, job, &self.pending, &mut so_far) {
                 Ok(outcome) => Ok(outcome),
                 // These are found before anything is written.
                 Err(error @ (StoreError::Conflict | StoreError::Gone)) => Err(error),
@@ -209,40 +272,61 @@ fn mover(connection: Connection) -> std::io::Result<SyncSender<()>> {
     Ok(send)
 }
 
-fn apply(transaction: &Transaction<'_>, job: &StoreJob, so_far: &mut SoFar) -> Result<JobResult, StoreError> {
+fn apply(
+    transaction: &Transaction<'_>,
+    job: &StoreJob,
+    pending: &PendingWrites,
+    so_far: &mut SoFar,
+) -> Result<JobResult, StoreError> {
     match job {
-        StoreJob::Save(saving, _) => {
-            let id = &saving.beginning.id;
-            let expected = so_far.saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
-            let after = tables::save(transaction, saving, expected)?;
-            so_far.saved.insert(id.clone(), after);
-            Ok(JobResult::Saved(saving.mark.clone(), after))
+        StoreJob::Conversation(id, taken) => {
+            let Some(pending) = taken.get_or_init(|| pending.take_conversation(id)) else {
+                return Ok(JobResult::Nothing);
+            };
+            let saved = pending.saving.as_ref().map(|saving| save(transaction, saving, so_far)).transpose()?;
+            if let Some(snapshot) = &pending.snapshot {
+                let sql = "INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)";
+                let row = params![&**id, snapshot.messages as i64, snapshot.rest.as_bytes()];
+                transaction.prepare_cached(sql)?.execute(row)?;
+            }
+            Ok(saved.unwrap_or(JobResult::Nothing))
         }
-        StoreJob::Snapshot(id, messages, bytes) => {
-            let sql = "INSERT OR REPLACE INTO rests VALUES (?1, ?2, ?3)";
-            transaction.prepare_cached(sql)?.execute(params![&**id, *messages as i64, bytes])?;
-            Ok(JobResult::Nothing)
-        }
-        StoreJob::Record(record, _) => {
-            let RecordJob { place, conversation, session, time_ms, text } = record;
-            let time_ms = *time_ms as i64;
-            let sum = sum(&[session.as_bytes(), &number(time_ms), text.as_bytes()]);
-            let sql = "INSERT OR REPLACE INTO requests (n, conversation, session, time_ms, record, sum)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let place_number = place.number.get().or_else(|| so_far.placed.get(&place.id)).copied();
-            transaction.prepare_cached(sql)?.execute(params![
-                place_number,
-                conversation,
-                session,
-                time_ms,
-                text,
-                sum
-            ])?;
-            let number = transaction.last_insert_rowid();
-            so_far.placed.insert(place.id.clone(), number);
-            Ok(JobResult::Placed(place.clone(), number))
-        }
+        StoreJob::Record(place, taken) => match taken.get_or_init(|| pending.take_record(place)) {
+            Some(pending) => place_record(transaction, pending, so_far),
+            None => Ok(JobResult::Nothing),
+        },
         StoreJob::Work(_) => Ok(JobResult::Nothing),
+    }
+}
+
+fn save(transaction: &Transaction<'_>, saving: &Saving, so_far: &mut SoFar) -> Result<JobResult, StoreError> {
+    let id = &saving.beginning.id;
+    let expected = so_far.saved.get(id).copied().unwrap_or_else(|| saving.mark.now());
+    let after = tables::save(transaction, saving, expected)?;
+    so_far.saved.insert(id.clone(), after);
+    Ok(JobResult::Saved(saving.mark.clone(), after))
+}
+
+fn place_record(
+    transaction: &Transaction<'_>,
+    pending: &PendingRecord,
+    so_far: &SoFar,
+) -> Result<JobResult, StoreError> {
+    let PendingRecord { place, record, .. } = pending;
+    let in_this = record.conversation.as_deref().and_then(|id| so_far.saved.get(id));
+    let is_kept = place.is_kept() || in_this.is_some_and(|in_store| place.is_kept_with(in_store));
+    let (text, time_ms) = (as_written(record, is_kept)?, record.time_ms as i64);
+    let sum = sum(&[record.session.as_bytes(), &number(time_ms), text.as_bytes()]);
+    let sql = "INSERT OR REPLACE INTO requests (n, conversation, session, time_ms, record, sum)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let row = params![place.number.get(), record.conversation, record.session, time_ms, text, sum];
+    transaction.prepare_cached(sql)?.execute(row)?;
+    Ok(JobResult::Placed(place.clone(), transaction.last_insert_rowid(), !is_kept))
+}
+
+fn tell_all(writings: Vec<Writing>, outcome: &Result<(), StoreError>) {
+    for writing in writings {
+        writing.tell(outcome.as_ref().map(|()| ()).map_err(|error| error.again()));
     }
 }
 
