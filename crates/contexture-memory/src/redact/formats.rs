@@ -36,7 +36,7 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 /// The formats by the first byte of a key.
 static BY_FIRST: LazyLock<Vec<Vec<&'static KeyFormat>>> = LazyLock::new(|| {
     let mut by_first: Vec<Vec<&'static KeyFormat>> = (0..256).map(|_| Vec::new()).collect();
-    for format in FORMATS {
+    for format in &*FORMATS {
         by_first[usize::from(format.0.as_bytes()[0])].push(format);
     }
     by_first

@@ -7,7 +7,7 @@ use contexture_core::tokens::{ceil_boundary, floor_boundary};
 
 use super::random::{alternates, is_word};
 use super::table::{
-    AUTH, CREDS, KEY, LINKS, NAMES, Name, OPEN_KEYS, OTHER_NAMES, PASS, PASSWORD, SCHEMES, SESSION, SETTERS,
+    AUTH, CREDS, KEY, LINKS, NAMES, Name, OPEN_KEYS, OTHER_NAMES, PASS, PASSWORD, PAT, SCHEMES, SESSION, SETTERS,
     SHORT_NAMES, SIGNATURE, SIGNING_KEY, STAGES,
 };
 use super::value::{ValueForm, is_fingerprint, is_key, is_password, is_uuid};
@@ -162,7 +162,7 @@ impl NamedValue<'_> {
             // `PublicKeyToken=b77a5c561934e089` identifies a key that everybody may have.
             _ if is_public(before) => false,
             SIGNATURE => form == ValueForm::Assigned && value.len() >= MIN_SIGNATURE && is_key(value, form),
-            _ if telling == KEY => {
+            _ if telling == KEY || telling == PAT => {
                 let is_open = OPEN_KEYS.iter().any(|open| before.ends_with(open));
                 form == ValueForm::Assigned
                     && before.ends_with('_')

@@ -2,8 +2,8 @@
 
 use contexture_core::tokens::floor_boundary;
 
-use super::table::{CALLS, DIRECTIVES, PASSWORD, PHRASE, PHRASES, STATEMENTS};
-use super::value::is_stand_in;
+use super::table::{ASKED, CALLS, DIRECTIVES, LOGINS, PASSWORD, PHRASE, PHRASES, STATEMENTS};
+use super::value::{ValueForm, is_password, is_stand_in};
 use super::{Secret, begins_word};
 
 /// The longest password, and the shortest.
@@ -14,6 +14,8 @@ const MIN_WORDS: usize = 12;
 const MAX_WORDS: usize = 24;
 /// The longest key of words, with its name.
 const MAX_PHRASE: usize = 300;
+/// How far before a password that is sent it is asked for.
+const MAX_ASKED: usize = 200;
 const WORD_LEN: std::ops::RangeInclusive<usize> = 3..=8;
 
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
@@ -24,9 +26,11 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        found.extend(directive(line).or_else(|| entry(line)).map(|secret| moved(secret, start)));
+        found
+            .extend(directive(line).or_else(|| entry(line)).or_else(|| login(line)).map(|secret| moved(secret, start)));
         start += line.len();
     }
+    found.extend(text.match_indices("send ").filter_map(|(at, send)| sent(text, at, at + send.len())));
     for (name, index) in CALLS {
         found.extend(text.match_indices(*name).filter_map(|(at, _)| argument(text, at + name.len(), *index)));
     }
@@ -76,6 +80,32 @@ fn entry(line: &str) -> Option<Secret> {
     let at = line.len() - line.splitn(5, ':').last()?.len();
     (is_entry && password.len() >= MIN_VALUE && !is_stand_in(password))
         .then(|| Secret { range: at..at + password.len(), kind: PASSWORD })
+}
+
+/// A login as people write it down: `Login: ada / VALUE`.
+fn login(line: &str) -> Option<Secret> {
+    let (name, rest) = line.split_once(':')?;
+    let name = name.rsplit([' ', '\t', '*', '`', '(']).next()?;
+    let is_name = LOGINS.iter().any(|login| name.eq_ignore_ascii_case(login));
+    let (user, value) = rest.split_once(" / ").filter(|(user, _)| is_name && user.split_whitespace().count() == 1)?;
+    let value = value.trim_start_matches('`');
+    let value = &value[..value.find(|c: char| c.is_whitespace() || "`,;)".contains(c)).unwrap_or(value.len())];
+    let at = line.len() - rest.len() + user.len() + " / ".len();
+    let at = at + line[at..].find(value)?;
+    is_password(value, ValueForm::Line).then(|| Secret { range: at..at + value.len(), kind: PASSWORD })
+}
+
+/// What a script of `expect` sends to a program that asks for a password.
+fn sent(text: &str, at: usize, after: usize) -> Option<Secret> {
+    let before = &text[floor_boundary(text, at.saturating_sub(MAX_ASKED))..at];
+    let is_asked = before.contains("expect") && ASKED.iter().any(|word| before.contains(word));
+    let given = &text[after..floor_boundary(text, after + MAX_PHRASE)];
+    let rest = given.trim_start_matches("-- ").trim_start_matches('\\');
+    let value = rest.strip_prefix('"').filter(|_| is_asked)?;
+    let value = &value[..value.find(['"', '\\', '\n'])?];
+    let start = after + given.len() - rest.len() + 1;
+    ((MIN_VALUE..=MAX_VALUE).contains(&value.len()) && !is_stand_in(value))
+        .then(|| Secret { range: start..start + value.len(), kind: PASSWORD })
 }
 
 /// The argument of a function that begins here, if it is in quotes.

@@ -33,6 +33,26 @@ pub(super) enum KeyCharacters {
 }
 
 impl KeyCharacters {
+    /// Those of a name in `keys.txt`.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "digit" => Self::Digit,
+            "upper" => Self::Upper,
+            "lower" => Self::Lower,
+            "hex" => Self::Hex,
+            "uuid" => Self::Uuid,
+            "serial" => Self::Serial,
+            "alnum" => Self::Alnum,
+            "word" => Self::Word,
+            "tilde" => Self::Tilde,
+            "wide" => Self::Wide,
+            "base64" => Self::Base64,
+            "percent" => Self::Percent,
+            "path" => Self::Path,
+            _ => return None,
+        })
+    }
+
     /// Whether a byte is of the kind.
     pub(super) fn has(self, byte: u8) -> bool {
         let is_alnum = byte.is_ascii_alphanumeric();

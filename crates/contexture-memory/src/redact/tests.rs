@@ -298,3 +298,20 @@ fn passwords_in_commands_are_found_in_scripts_sentences_and_json() {
         check(text, expected);
     }
 }
+
+/// A key that a rule is about, with nothing more than it asks for.
+fn sample(table::KeyFormat(begin, characters, least, _): &table::KeyFormat) -> String {
+    let all = b"7%Qz4Xw9Kd2Lb5Ye8Hc1Vf3Ta6Jn0Ms+".iter().cycle();
+    let fitting = all.flat_map(|sign| [*sign, sign.to_ascii_lowercase()]).filter(|sign| characters.has(*sign));
+    begin.chars().chain(fitting.take(*least).map(char::from)).collect()
+}
+
+#[test]
+fn every_rule_of_a_key_finds_its_sample() {
+    assert!(table::FORMATS.len() > 250);
+    for rule in &*table::FORMATS {
+        let text = format!("use {} please", sample(rule));
+        let found = secrets(&text);
+        assert!(matches!(&*found, [one] if one.range == (4..text.len() - 7)), "{}: {text}: {found:?}", rule.3);
+    }
+}
