@@ -21,6 +21,9 @@ use crate::account::signals::SignalReader;
 use folder::ConversationFolder;
 use state::ConversationState;
 
+/// How many messages a folder has read at least of which a snapshot is kept in memory: fewer are soon read again.
+const LEAST_MESSAGES: usize = 40;
+
 /// The key under which conversations are looked up: their format, and how they begin.
 pub type ConversationKey = Digest;
 
@@ -95,13 +98,15 @@ impl Conversation {
         })
     }
 
-    /// Replaces its folder with a snapshot, from which it is restored when needed, and frees what else can be read again.
+    /// Replaces its folder with a snapshot, from which it is restored when needed, and frees what else can be read again. Of
+    /// a short conversation all of it is read again.
     ///
     /// Returns whether it did: while a decision is made it is needed.
     pub(crate) fn evict_folder(&self) -> bool {
         let Ok(mut held) = self.folder.try_lock() else { return false };
         let folder = held.take();
         drop(held);
+        let folder = folder.filter(|folder| folder.messages() >= LEAST_MESSAGES);
         if let Some(snapshot) = folder.and_then(|folder| folder.snapshot()) {
             self.state().decisions_mut().set_snapshot(snapshot);
         }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use contexture_text::numbers::counted;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -49,7 +50,7 @@ pub struct Gateway {
 impl Gateway {
     /// Starts a gateway on an address; port 0 selects a free one.
     ///
-    /// A store that is damaged is put aside, and if one cannot be written the gateway runs without any;
+    /// Of a store that is damaged what is whole goes on, and if one cannot be written the gateway runs without any;
     /// [`notes`](Self::notes) says so.
     ///
     /// # Errors
@@ -222,7 +223,7 @@ async fn opened(options: &Options) -> Result<(Option<Arc<dyn Store>>, Vec<String
     });
     match opening.await.unwrap_or(Err(StoreError::Closed)) {
         Ok(store) => {
-            let notes = store.damage().into_iter().collect();
+            let notes = store.damage().into_iter().chain(kept(options, store.clone()).await).collect();
             Ok((Some(store), notes))
         }
         Err(error) if error.is_unwritable() => {
@@ -236,6 +237,24 @@ async fn opened(options: &Options) -> Result<(Option<Arc<dyn Store>>, Vec<String
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// What a user should know of what is kept of conversations and for how long. What is older is deleted by now, if a start
+/// before this one has said so.
+async fn kept(options: &Options, store: Arc<dyn Store>) -> Vec<String> {
+    let days = options.keep_days;
+    let before = options.clock.now().saturating_sub(Duration::from_secs(days.saturating_mul(86_400)));
+    let expiring = tokio::task::spawn_blocking(move || store.expire(before.as_millis() as u64)).await;
+    let expiring = match expiring {
+        // A store that cannot be read now expires with another start.
+        Err(_) | Ok(Err(_) | Ok(0)) => None,
+        Ok(Ok(count)) => Some(format!(
+            "{} not used for {days} days: from the next start on only their receipts are kept (`gateway.keep_days`)",
+            counted(count, "conversation")
+        )),
+    };
+    let texts = "no texts are kept (`--no-texts`): after a restart conversations are folded anew".to_owned();
+    expiring.into_iter().chain((!options.keeps_texts).then_some(texts)).collect()
 }
 
 /// Whether a URL leads to an address of this gateway, however it is written.

@@ -43,4 +43,7 @@ pub use report::otlp;
 pub use report::receipt::Receipt;
 pub use simulate::answerer;
 pub use watch::Watcher;
-pub use write::{CheckedFile, Store, StoreError, check_store_file, copy_store_file, is_store, open_store};
+pub use write::{
+    CheckedFile, Store, StoreError, check_store_file, copy_store_file, delete_store_file, is_store, open_store,
+    open_store_to_read,
+};

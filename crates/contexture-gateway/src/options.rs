@@ -39,6 +39,9 @@ const READ_BYTES: usize = 64 << 20;
 /// Largest store.
 const STORE_BYTES: u64 = 1 << 30;
 
+/// For how many days conversations are kept.
+const KEEP_DAYS: u64 = 30;
+
 /// Who edits the window of a client that asks its provider to, in the field `context_management`. Both never do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,6 +103,10 @@ pub struct Options {
     pub store: Option<PathBuf>,
     /// Largest store; beyond it the least recently used conversations are deleted.
     pub store_bytes: u64,
+    /// For how many days after it was used last what is needed to send the same bytes of a conversation again is kept.
+    pub keep_days: u64,
+    /// Whether texts of conversations are stored. Without them a restart folds anew.
+    pub keeps_texts: bool,
     /// What agents remember; without it, nothing is added and nothing is kept beyond conversations.
     pub memory: Option<GatewayMemory>,
     /// What is never folded.
@@ -155,6 +162,8 @@ impl Default for Options {
             references: References::default(),
             store: None,
             store_bytes: STORE_BYTES,
+            keep_days: KEEP_DAYS,
+            keeps_texts: true,
             memory: None,
             pins: Pins::default(),
             own_work: OWN_WORK,

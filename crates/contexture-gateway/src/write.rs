@@ -16,8 +16,9 @@ mod records;
 #[cfg(feature = "postgres")]
 mod shared;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use contexture::store::Place;
 
@@ -39,8 +40,55 @@ pub fn open_store(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
     open_at(place, MOST_BYTES, DamagePolicy::Fail)
 }
 
+/// Opens a store to look into it: one that cannot be written, as on a disk that is read-only, is only read.
+///
+/// # Errors
+/// The file cannot be read, or the database cannot be used.
+pub fn open_store_to_read(place: &Path) -> Result<Arc<dyn Store>, StoreError> {
+    match (open_store(place), Place::new(place)) {
+        (Err(error), Place::File(path)) if error.is_unwritable() => {
+            let read = GatewayFileStore::open_to_read(&path);
+            read.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|_| error)
+        }
+        (opened, _) => opened,
+    }
+}
+
+/// Deletes the file of a store, with everything beside it that belongs to it, also where there is no room to delete what is
+/// in it. Gateways that use it go on without it.
+///
+/// # Errors
+/// A file cannot be deleted.
+pub fn delete_store_file(path: &Path) -> io::Result<()> {
+    for file in files_of(path)? {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The file of a store and what belongs to it: its log, and files that were put aside because they were damaged.
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
+    let name = name.to_string_lossy().into_owned();
+    let ours = ["-wal", "-shm", "-damaged"].map(|end| format!("{name}{end}"));
+    let aside = format!("{name}.damaged");
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let mut files = vec![path.to_owned()];
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let found = entry.file_name().to_string_lossy().into_owned();
+        if ours.contains(&found) || found.starts_with(&aside) {
+            files.push(entry.path());
+        }
+    }
+    Ok(files)
+}
+
 /// Opens a store for a gateway, which forgets the least recently used conversations when it has more than so many bytes.
-/// A file that is damaged is renamed, and a new one is begun; [`Store::damage`] says so.
+/// A file that is damaged is renamed, and a new one is begun with what is whole in it; [`Store::damage`] says so.
 ///
 /// # Errors
 /// The file cannot be created or read, or the database cannot be used.

@@ -78,7 +78,7 @@ impl Decider {
     /// Creates a decider with the conversations of a store.
     pub fn new(options: Arc<Options>, store: Option<Arc<dyn Store>>) -> Self {
         // In observe mode nothing is stored: it must not affect what is sent when the mode is off.
-        let store = store.filter(|_| !options.observe);
+        let store = store.filter(|_| !options.observe && options.keeps_texts);
         let folding = Folding::new(&options, store.is_some());
         let index = ConversationIndex::new(store.clone(), options.holdout, options.place());
         let keeper = Keeper::new(store, options.clock.clone());

@@ -153,7 +153,7 @@ impl Receipt {
         }
         if self.unsaved > 0 {
             let count = counted(self.unsaved, "request");
-            let told = format!("{count} lost to the store: what was decided for them may be decided otherwise after a restart");
+            let told = format!("{count} lost: not in the store, so other bytes may be sent after a restart");
             lines.push(ToldLine::urgent("warning", told));
             lines.extend(self.unsaved_told());
         }

@@ -324,7 +324,8 @@ impl Exchange {
             }
             if let Some(conversation) = &conversation {
                 let signals = conversation.signals();
-                (record.signals, record.title) = (Some(signals.counts()), signals.title());
+                record.signals = Some(signals.counts());
+                record.title = signals.title().filter(|_| shared.options.keeps_texts);
             }
             if let Some(conversation) = conversation.filter(|_| is_saved) {
                 shared.decider.save(&conversation);

@@ -38,6 +38,9 @@ pub enum StoreError {
     /// It is not written yet.
     #[error("the store could not be written in time")]
     NotInTime,
+    /// It was opened to be read.
+    #[error("the store can only be read here")]
+    OnlyRead,
     /// So much waits to be written that there is no room for more.
     #[error("the store cannot be written as fast as requests come")]
     Full,
@@ -73,7 +76,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether the store is there, or could be, but this user or this system cannot write to it.
-    pub(crate) fn is_unwritable(&self) -> bool {
+    pub fn is_unwritable(&self) -> bool {
         use io::ErrorKind::{AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         use rusqlite::ErrorCode::{CannotOpen, DiskFull, PermissionDenied as NotPermitted, ReadOnly, SystemIoFailure};
         match self {
@@ -87,6 +90,7 @@ impl StoreError {
                 error.sqlite_error_code(),
                 Some(CannotOpen | DiskFull | NotPermitted | ReadOnly | SystemIoFailure)
             ),
+            Self::OnlyRead => true,
             _ => false,
         }
     }
@@ -99,6 +103,7 @@ impl StoreError {
             Self::NotInTime => Self::NotInTime,
             Self::Full => Self::Full,
             Self::Closed => Self::Closed,
+            Self::OnlyRead => Self::OnlyRead,
             other => Self::Together(other.to_string()),
         }
     }

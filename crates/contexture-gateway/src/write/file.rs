@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use contexture_store::database::version;
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
 use super::error::StoreError;
-use super::sqlite::damaged_rows;
+use super::sqlite::{VERSION, damaged_rows};
 
 /// How long to wait for another process.
 const BUSY: Duration = Duration::from_secs(20);
@@ -34,7 +35,7 @@ pub struct CheckedFile {
 /// # Errors
 /// The file cannot be read at all.
 pub fn check_store_file(path: &Path) -> Result<CheckedFile, StoreError> {
-    check_database(path, damaged_rows)
+    check_database(path, VERSION, damaged_rows)
 }
 
 /// What looks at rows: it returns how many there are, and what is wrong with some of them.
@@ -44,9 +45,13 @@ pub type RowCheck = fn(&Connection, usize) -> Result<(u64, Vec<String>), StoreEr
 /// `rows` looks at. The file is not changed.
 ///
 /// # Errors
-/// The file cannot be read at all.
-pub fn check_database(path: &Path, rows: RowCheck) -> Result<CheckedFile, StoreError> {
+/// The file cannot be read at all, or is of a version after `newest`.
+pub fn check_database(path: &Path, newest: i64, rows: RowCheck) -> Result<CheckedFile, StoreError> {
     let connection = reading(path)?;
+    let found = version(&connection)?;
+    if found > newest {
+        return Err(StoreError::Newer(found));
+    }
     // All of it as of one moment.
     let transaction = connection.unchecked_transaction()?;
     let mut checked = CheckedFile::default();
@@ -83,14 +88,14 @@ pub fn check_database(path: &Path, rows: RowCheck) -> Result<CheckedFile, StoreE
 /// # Errors
 /// There is something at the target already, the file cannot be read, or the copy cannot be written.
 pub fn copy_store_file(from: &Path, to: &Path) -> Result<CheckedFile, StoreError> {
-    copy_database(from, to, damaged_rows)
+    copy_database(from, to, VERSION, damaged_rows)
 }
 
 /// Copies a database that this program wrote into a new file, as of one moment. Returns what the copy has.
 ///
 /// # Errors
 /// There is something at the target already, the file cannot be read, or the copy cannot be written.
-pub fn copy_database(from: &Path, to: &Path, rows: RowCheck) -> Result<CheckedFile, StoreError> {
+pub fn copy_database(from: &Path, to: &Path, newest: i64, rows: RowCheck) -> Result<CheckedFile, StoreError> {
     let source = |kind: std::io::ErrorKind| StoreError::Open { path: to.to_owned(), source: kind.into() };
     if std::fs::metadata(to).is_ok_and(|file| file.len() > 0) {
         return Err(source(std::io::ErrorKind::AlreadyExists));
@@ -98,7 +103,7 @@ pub fn copy_database(from: &Path, to: &Path, rows: RowCheck) -> Result<CheckedFi
     let path = to.to_str().ok_or_else(|| source(std::io::ErrorKind::InvalidFilename))?;
     super::sqlite::make_file(to).map_err(|error| StoreError::Open { path: to.to_owned(), source: error })?;
     reading(from)?.execute("VACUUM INTO ?1", [path])?;
-    check_database(to, rows)
+    check_database(to, newest, rows)
 }
 
 fn reading(path: &Path) -> Result<Connection, StoreError> {

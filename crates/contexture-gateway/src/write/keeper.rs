@@ -79,6 +79,10 @@ impl Keeper {
             Ok(saving) => store.save(saving),
             Err(error) => PendingWrite::failed(error),
         };
+        if !store.has_room() {
+            // It may be one for which there was none.
+            self.is_owing.store(true, Ordering::Relaxed);
+        }
         Keeping { written: Some(written), kept }
     }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::sums::{number, verified};
+use super::sums::{number, part, slices, verified};
 use crate::conversation::Beginning;
 use crate::conversation::billed::Billed;
 use crate::conversation::decisions::{DecisionEntry, Decisions};
@@ -27,15 +27,30 @@ pub(super) struct ConversationRow {
     billed: Billed,
     stopped: Option<StopReason>,
     version: u64,
+    /// How many steps, decisions and attached texts belong to it. Rows of older versions do not say.
+    counts: Option<[i64; 3]>,
 }
+
+/// The columns of a row that [`read_conversation`] reads.
+pub(super) const CONVERSATION: &str = "id, parent, format, lead, held_out, known, points, account, stopped, version, scope, key, \
+                                       used_ms, steps, decisions, behind, sum, whole";
 
 /// Reads a conversation without its decisions.
 pub(super) fn read_conversation(row: &Row<'_>) -> Result<ConversationRow, StoreError> {
     let text = |at: usize| row.get::<_, String>(at);
     let (id, known, version) = (text(0)?, row.get::<_, Vec<u8>>(5)?, row.get::<_, i64>(9)?);
     let (points, account) = (text(6)?, text(7)?);
-    let parts: [&[u8]; 5] = [id.as_bytes(), &known, points.as_bytes(), account.as_bytes(), &number(version)];
-    verified(row.get(12)?, &parts, &format!("the conversation `{id}`"))?;
+    let mut parts: Vec<Vec<u8>> =
+        vec![id.clone().into(), known.clone(), points.clone().into(), account.clone().into(), number(version).to_vec()];
+    let what = format!("the conversation `{id}`");
+    verified(row.get(16)?, &slices(&parts), &what)?;
+    for at in [11, 10, 1, 2, 3, 4, 8, 12, 13, 14, 15] {
+        parts.push(part(row.get_ref(at)?));
+    }
+    verified(row.get(17)?, &slices(&parts), &what)?;
+    let counts = [13, 14, 15].map(|at| row.get::<_, Option<i64>>(at));
+    let [steps, decisions, behind] = counts;
+    let counts = steps?.zip(decisions?).zip(behind?).map(|((steps, decisions), behind)| [steps, decisions, behind]);
     let format: Format = serde_json::from_str(&text(2)?)?;
     let beginning = Beginning {
         id: id.into(),
@@ -53,6 +68,7 @@ pub(super) fn read_conversation(row: &Row<'_>) -> Result<ConversationRow, StoreE
         billed: Billed::restored(serde_json::from_str(&account)?),
         stopped: row.get::<_, Option<String>>(8)?.map(StopReason::from_text),
         version: version as u64,
+        counts,
     })
 }
 
@@ -62,9 +78,14 @@ impl ConversationRow {
         let id = &*self.beginning.id;
         let steps = read_steps(connection, id)?;
         let (entries, unreadable) = read_entries(connection, id)?;
-        let decisions = Decisions::restored(self.points, steps, entries, read_attached(connection, id)?)
+        let attached = read_attached(connection, id)?;
+        let found = [steps.len(), entries.len() + unreadable.len(), attached.len()].map(|count| count as i64);
+        if self.counts.is_some_and(|counts| counts != found) {
+            return Err(StoreError::Damaged(format!("parts of the conversation `{id}` are missing")));
+        }
+        let decisions = Decisions::restored(self.points, steps, entries, attached)
             .with_folder(read_pins(connection, id)?, read_snapshot(connection, id)?);
-        let stopped = unreadable.or(self.stopped);
+        let stopped = unreadable.into_iter().last().or(self.stopped);
         let state = ConversationState::restored(self.seen, decisions, self.billed, stopped, self.version);
         Ok((self.beginning, state))
     }
@@ -83,15 +104,15 @@ fn read_steps(connection: &Connection, id: &str) -> Result<Vec<PlanStep>, StoreE
     Ok(steps)
 }
 
-/// Reads the decisions of a conversation, and why no more can be made if one of them cannot be read.
+/// Reads the decisions of a conversation, and for each that this version cannot read why no more can be made.
 pub(super) fn read_entries(
     connection: &Connection,
     id: &str,
-) -> Result<(Vec<DecisionEntry>, Option<StopReason>), StoreError> {
+) -> Result<(Vec<DecisionEntry>, Vec<StopReason>), StoreError> {
     let sql = "SELECT messages, decision, n, sum FROM decisions WHERE conversation = ?1 ORDER BY n";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![id])?;
-    let (mut entries, mut unreadable) = (Vec::new(), None);
+    let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let (messages, decision, n): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let parts: [&[u8]; 3] = [id.as_bytes(), &number(n), decision.as_bytes()];
@@ -100,7 +121,7 @@ pub(super) fn read_entries(
         match FoldDecision::from_stored(&stored) {
             Ok(decision) => entries.push(DecisionEntry { messages: messages as usize, decision }),
             // The plan still determines what is sent; only new decisions are not possible.
-            Err(error) => unreadable = Some(StopReason::Other(error.to_string())),
+            Err(error) => unreadable.push(StopReason::Other(error.to_string())),
         }
     }
     Ok((entries, unreadable))

@@ -3,11 +3,12 @@
 mod damage;
 mod open;
 mod pending;
+mod repair;
 mod syncing;
 mod tables;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use contexture_store::database::FileContent;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::error::StoreError;
-use super::read::{read_conversation, read_entries};
+use super::read::{CONVERSATION, read_conversation, read_entries};
 use super::room::WriteRoom;
 use super::saving::{PendingWrite, RecordPlace, Saving};
 use super::store::{CLOCKS_MS, RunningGateway, ShownText, Store, is_hash};
@@ -30,7 +31,7 @@ use crate::conversation::{Beginning, Conversation, ConversationKey};
 use damage::NotedDamage;
 use open::OpenedFile;
 pub(super) use open::{DamagePolicy, make_file};
-pub(super) use tables::damaged_rows;
+pub(super) use tables::{VERSION, damaged_rows};
 use writer::StoreWriter;
 
 /// How long something may take that only a command waits for.
@@ -39,12 +40,16 @@ const ASKING: Duration = Duration::from_secs(60);
 /// How long it is tried to note that a gateway runs.
 const NOTING: Duration = Duration::from_secs(5);
 
+/// The name under which it is noted that a start has said that conversations expire.
+const EXPIRY: &str = "expiry";
+
 /// Most connections that read at the same time.
 const MOST_READERS: usize = 8;
 
 /// The store of a gateway in a file.
 pub(super) struct GatewayFileStore {
-    writer: StoreWriter,
+    /// `None` if the file is only read.
+    writer: Option<StoreWriter>,
     readers: ReadConnections,
     damage: Arc<NotedDamage>,
     /// Ends what looks through a large file.
@@ -65,7 +70,21 @@ impl GatewayFileStore {
             true => Some(damage.clone().look(open::connection(path)?).map_err(failed)?),
             false => None,
         };
-        Ok(Self { writer, readers: ReadConnections::new(path, reading), damage, looking })
+        let path = path.to_owned();
+        let readers = ReadConnections::new(reading, move || open::connection(&path));
+        Ok(Self { writer: Some(writer), readers, damage, looking })
+    }
+
+    /// Opens a store that is only read, also where nothing can be written beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let is_alone = open::is_alone(path)?;
+        let path = path.to_owned();
+        let damage = Arc::new(NotedDamage::new(&path, None));
+        let open = move || open::reading(&path, is_alone);
+        Ok(Self { writer: None, readers: ReadConnections::new(open()?, open), damage, looking: None })
     }
 
     /// Whether a file is a store of the gateway. The file is not changed.
@@ -84,12 +103,16 @@ impl GatewayFileStore {
         done
     }
 
+    fn writer(&self) -> Result<&StoreWriter, StoreError> {
+        self.writer.as_ref().ok_or(StoreError::OnlyRead)
+    }
+
     /// Does something with the connection that writes, and waits for it.
     fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let done = self.writer.with(ASKING, work);
+        let done = self.writer()?.with(ASKING, work);
         if let Err(error) = &done {
             self.note_damage(error);
         }
@@ -147,11 +170,10 @@ impl Store for GatewayFileStore {
 
     fn conversation(&self, id: &str) -> Result<Option<(Beginning, ConversationState)>, StoreError> {
         let read = self.read(|connection| {
-            let sql = "SELECT id, parent, format, lead, held_out, known, points, account, stopped, version, scope, key,
-                       sum FROM conversations WHERE id = ?1";
             // All of it as of one moment.
             let transaction = connection.unchecked_transaction()?;
-            let mut statement = transaction.prepare_cached(sql)?;
+            let mut statement =
+                transaction.prepare_cached(&format!("SELECT {CONVERSATION} FROM conversations WHERE id = ?1"))?;
             let row = statement.query_row(params![id], |row| Ok(read_conversation(row))).optional()?;
             row.map(|row| row?.with_decisions(&transaction)).transpose()
         });
@@ -163,11 +185,13 @@ impl Store for GatewayFileStore {
     }
 
     fn save(&self, saving: Saving) -> PendingWrite {
-        self.writer.save(saving)
+        self.writer().map_or_else(PendingWrite::failed, |writer| writer.save(saving))
     }
 
     fn save_snapshot(&self, conversation: &Conversation, snapshot: &Arc<FolderSnapshot>) {
-        self.writer.save_snapshot(conversation.id(), snapshot);
+        if let Some(writer) = &self.writer {
+            writer.save_snapshot(conversation.id(), snapshot);
+        }
     }
 
     fn save_pins(&self, conversation: &str, pins: &Pins) -> Result<(), StoreError> {
@@ -181,20 +205,20 @@ impl Store for GatewayFileStore {
     }
 
     fn save_request(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> PendingWrite {
-        self.writer.save_record(place, record)
+        self.writer().map_or_else(PendingWrite::failed, |writer| writer.save_record(place, record))
     }
 
     fn has_room(&self) -> bool {
-        self.writer.room().is_free()
+        self.writer.as_ref().is_none_or(|writer| writer.room().is_free())
     }
 
     fn waiting_bytes(&self) -> usize {
-        self.writer.room().taken()
+        self.writer.as_ref().map_or(0, |writer| writer.room().taken())
     }
 
     fn flush(&self, time: Duration) {
         // What is not written by then is written later, or is lost with this program.
-        let _ = self.writer.flush(time);
+        let _ = self.writer().and_then(|writer| writer.flush(time));
     }
 
     fn damage(&self) -> Option<String> {
@@ -259,8 +283,12 @@ impl Store for GatewayFileStore {
 
     fn names(&self, start: &str) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
+            // Of those that were damaged, or not used for long, only the records of their requests are left.
             let mut statement = connection.prepare_cached(
-                "SELECT id FROM conversations WHERE substr(id, 1, length(?1)) = ?1 ORDER BY used_ms DESC",
+                "SELECT id FROM (SELECT id, used_ms FROM conversations UNION ALL
+                 SELECT conversation, max(time_ms) FROM requests WHERE conversation IS NOT NULL
+                 AND conversation NOT IN (SELECT id FROM conversations) GROUP BY conversation)
+                 WHERE substr(id, 1, length(?1)) = ?1 ORDER BY used_ms DESC",
             )?;
             let rows = statement.query_map(params![start], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -288,10 +316,29 @@ impl Store for GatewayFileStore {
         self.write(move |connection| writer::shrink(connection, most, usize::MAX).map(|_| ()))
     }
 
+    fn expire(&self, before_ms: u64) -> Result<usize, StoreError> {
+        let (count, is_announced) = self.read(|connection| {
+            let sql = "SELECT count(*), EXISTS (SELECT 1 FROM announced WHERE what = ?2) FROM conversations WHERE used_ms < ?1";
+            let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?));
+            Ok(connection.query_row(sql, params![before_ms as i64, EXPIRY], read)?)
+        })?;
+        if count > 0 {
+            self.writer()?.work(move |connection| {
+                // What is not deleted now is deleted with another start.
+                let _ = if is_announced {
+                    tables::expire(connection, before_ms)
+                } else {
+                    tables::announce(connection, EXPIRY)
+                };
+            });
+        }
+        Ok(if is_announced { 0 } else { count })
+    }
+
     fn note_gateway(&self, gateway: &RunningGateway) -> Result<(), StoreError> {
         let RunningGateway { id, address, token, pid, host: _ } = gateway.clone();
         // Nobody waits for it: another program may be writing for long.
-        self.writer.work(move |connection| {
+        self.writer()?.work(move |connection| {
             let sql = "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4)";
             // If this fails, only `status` does not find this gateway.
             let _ = writer::patiently(NOTING, || Ok(connection.execute(sql, params![id, address, token, pid])?));
@@ -322,7 +369,7 @@ impl Store for GatewayFileStore {
 
 /// Connections for reading, so that requests do not wait for each other, nor for writes.
 struct ReadConnections {
-    path: PathBuf,
+    open: Box<dyn Fn() -> Result<Connection, StoreError> + Send + Sync>,
     pool: Mutex<Pool>,
     returned: Condvar,
 }
@@ -333,9 +380,9 @@ struct Pool {
 }
 
 impl ReadConnections {
-    fn new(path: &Path, first: Connection) -> Self {
+    fn new(first: Connection, open: impl Fn() -> Result<Connection, StoreError> + Send + Sync + 'static) -> Self {
         let pool = Mutex::new(Pool { idle: vec![first], count: 1 });
-        Self { path: path.to_owned(), pool, returned: Condvar::new() }
+        Self { open: Box::new(open), pool, returned: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Pool> {
@@ -352,7 +399,7 @@ impl ReadConnections {
             if pool.count < MOST_READERS {
                 pool.count += 1;
                 drop(pool);
-                return open::connection(&self.path).inspect_err(|_| self.lock().count -= 1);
+                return (self.open)().inspect_err(|_| self.lock().count -= 1);
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

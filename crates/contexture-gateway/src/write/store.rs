@@ -155,6 +155,17 @@ pub trait Store: Send + Sync {
     /// The store cannot be written.
     fn shrink(&self, most_bytes: u64) -> Result<(), StoreError>;
 
+    /// Begins to delete what is needed to send the same bytes of conversations again that were used last before some time;
+    /// the records of their requests stay. The first time nothing is deleted: it returns how many they are, so that it can
+    /// be said. By default nothing expires.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn expire(&self, before_ms: u64) -> Result<usize, StoreError> {
+        let _ = before_ms;
+        Ok(0)
+    }
+
     /// Registers a running gateway.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Sums of rows, by which damage is noticed that the database itself does not see.
 
+use rusqlite::types::ValueRef;
+
 use super::error::StoreError;
 
 /// A sum of the parts of a row.
@@ -16,6 +18,20 @@ pub(super) fn sum(parts: &[&[u8]]) -> [u8; 8] {
 /// The parts of a number.
 pub(super) fn number(n: i64) -> [u8; 8] {
     n.to_le_bytes()
+}
+
+/// A value of a row as a part.
+pub(super) fn part(value: ValueRef<'_>) -> Vec<u8> {
+    match value {
+        ValueRef::Integer(n) => number(n).to_vec(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+        ValueRef::Null | ValueRef::Real(_) => Vec::new(),
+    }
+}
+
+/// Parts as they are summed.
+pub(super) fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
+    parts.iter().map(Vec::as_slice).collect()
 }
 
 /// Fails if a row is not what was written. Rows of older versions have no sum.

@@ -27,12 +27,13 @@ fn beside(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_byte_is_noticed_put_aside_and_said() {
+async fn a_flipped_byte_is_noticed_and_said_and_what_is_whole_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let whole = directory.path().join("whole.db");
     let provider = Provider::start().await;
     worked(&provider, &whole).await;
     let bytes = fs::read(&whole).unwrap();
+    let before = open_store(&whole).unwrap().requests(None).unwrap().len();
     assert_eq!(check_store_file(&whole).unwrap().findings, [] as [String; 0]);
     // Bytes of each part that a request would be made of, and of the database itself.
     let find = |words: &[u8]| bytes.windows(words.len()).position(|found| found == words).unwrap() + words.len();
@@ -54,7 +55,9 @@ async fn a_flipped_byte_is_noticed_put_aside_and_said() {
         assert_eq!((receipt.requests, receipt.notes), (1, notes));
         let aside = beside(&damaged).into_iter().find(|name| name.contains(".damaged-")).unwrap();
         assert_eq!(fs::read(damaged.with_file_name(aside)).unwrap(), flipped, "it is kept as it was");
-        assert_eq!(open_store(&damaged).unwrap().requests(None).unwrap().len(), 1);
+        // The damaged one may be one of them.
+        let after = open_store(&damaged).unwrap().requests(None).unwrap().len();
+        assert!((before..=before + 1).contains(&after), "the byte {place}: {after} of {before} requests");
         fs::remove_dir_all(damaged.parent().unwrap()).unwrap();
     }
 }

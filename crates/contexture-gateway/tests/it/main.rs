@@ -12,6 +12,8 @@ mod provider;
 mod receiver;
 
 mod accounts;
+#[cfg(feature = "long-tests")]
+mod at_rest;
 mod bills;
 mod bound;
 mod caps;

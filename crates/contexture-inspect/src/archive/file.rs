@@ -22,7 +22,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// # Errors
 /// The file cannot be read at all.
 pub fn check_archive_file(path: &Path) -> Result<CheckedFile, StoreError> {
-    check_database(path, damaged_rows)
+    check_database(path, tables::VERSION, damaged_rows)
 }
 
 /// Copies an archive into a new file, as of one moment; inspectors may go on meanwhile. Returns what the copy has.
@@ -30,7 +30,7 @@ pub fn check_archive_file(path: &Path) -> Result<CheckedFile, StoreError> {
 /// # Errors
 /// There is something at the target already, the file cannot be read, or the copy cannot be written.
 pub fn copy_archive_file(from: &Path, to: &Path) -> Result<CheckedFile, StoreError> {
-    copy_database(from, to, damaged_rows)
+    copy_database(from, to, tables::VERSION, damaged_rows)
 }
 
 /// Texts that are not what was written, and requests that cannot be read.

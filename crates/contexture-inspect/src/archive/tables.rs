@@ -5,7 +5,7 @@ use contexture_store::database::{migrate, version};
 use rusqlite::Connection;
 
 /// The schema version.
-const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 2;
 
 /// Tables by which an archive is known, each with a column that others hardly have.
 pub(super) const KNOWN_BY: &[(&str, &str)] =

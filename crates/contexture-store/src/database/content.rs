@@ -1,5 +1,6 @@
 //! What is in a file, before anything is written into it.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,11 @@ impl FileContent {
     /// Looks at a file that is to have some tables, each named with one of its columns. The file is not changed.
     pub fn of(path: &Path, tables: &[(&str, &str)]) -> Self {
         match std::fs::metadata(path) {
-            Err(_) => return Self::Nothing,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Self::Nothing;
+            }
+            // What cannot be looked at is not written to either; whoever tries learns why.
+            Err(_) => return Self::Own,
             Ok(found) if found.is_file() && found.len() == 0 => return Self::Nothing,
             Ok(found) if !found.is_file() => return Self::Other,
             Ok(_) => {}

@@ -33,7 +33,7 @@ impl NotedDamage {
     pub(super) fn note(&self, error: &StoreError) {
         let Some(damage) = damage_of(error) else { return };
         let damage = format!(
-            "the store `{}` is damaged ({damage}): the next start puts it aside; `contexture store check` names what is \
+            "the store `{}` is damaged ({damage}): the next start keeps what is whole; `contexture store check` names what is \
              damaged",
             self.path.display()
         );

@@ -1,4 +1,4 @@
-//! Opens the gateway's file beside others that use it, and puts it aside if it is damaged.
+//! Opens the gateway's file beside others that use it. One that is damaged is put aside, and what is whole in it goes on.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use contexture_store::database::{self, FileContent, LOOKED_THROUGH, Syncing, put_aside};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
 use super::damage::{damage_of, look_through, mark_of};
+use super::repair::carry_over;
 use super::tables::{self, KNOWN_BY, KNOWN_BY_BYTES, VERSION};
 use super::writer::patiently;
 use crate::write::error::StoreError;
@@ -25,7 +26,7 @@ const HEAD: usize = 256 << 10;
 /// What to do with a store that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::write) enum DamagePolicy {
-    /// Rename it, and begin a new one.
+    /// Rename it, and begin a new one with what is whole in it.
     PutAside,
     /// Fail.
     Fail,
@@ -54,13 +55,15 @@ pub(super) fn open(path: &Path, damaged: DamagePolicy) -> Result<OpenedFile, Sto
             };
             let failed = |source| StoreError::Open { path: path.to_owned(), source };
             let aside = put_aside(path).map_err(failed)?;
-            let note = format!(
-                "the store `{}` was damaged ({damage}): it is kept as `{}`, and a new one was begun",
-                path.display(),
-                aside.display()
-            );
+            let mut opened = begin(path)?;
+            let carried = match carry_over(&aside, &mut opened.writing) {
+                Ok(carried) => carried.to_string(),
+                Err(error) => format!("nothing of it could be read ({error}), so a new one was begun"),
+            };
+            let (path, aside) = (path.display(), aside.display());
+            let note = format!("the store `{path}` was damaged ({damage}): it is kept as `{aside}`; {carried}");
             tracing::warn!("{note}");
-            Ok(OpenedFile { note: Some(note), ..begin(path)? })
+            Ok(OpenedFile { note: Some(note), ..opened })
         }
         opened => opened,
     }
@@ -119,6 +122,41 @@ pub(super) fn connection(path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// A connection that only reads. Where a file is alone, what is beside it is not looked at.
+pub(super) fn reading(path: &Path, is_alone: bool) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match is_alone {
+        true => Connection::open_with_flags(alone(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
+        false => Connection::open_with_flags(path, flags)?,
+    };
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+/// A file as an address that says that nobody changes it.
+fn alone(path: &Path) -> String {
+    let shown = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{shown}?immutable=1")
+}
+
+/// Whether a file is where nothing can be written, so that it can only be read as one that nobody changes.
+///
+/// # Errors
+/// It cannot be read, or what was written last is beside it and cannot be read there.
+pub(super) fn is_alone(path: &Path) -> Result<bool, StoreError> {
+    let look = |is_alone| -> Result<i64, StoreError> {
+        let connection = reading(path, is_alone)?;
+        Ok(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?)
+    };
+    let Err(error) = look(false) else { return Ok(false) };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return Err(error);
+    }
+    look(true).map(|_| true)
 }
 
 /// Whether a file that is no database was a store of the gateway.

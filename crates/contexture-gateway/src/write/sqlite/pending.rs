@@ -13,11 +13,11 @@ use crate::write::saving::{PendingWrite, RecordPlace, Saving, Writing};
 /// What waits to be written.
 pub(super) struct PendingWrites {
     room: Arc<WriteRoom>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingWrites>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingWrites {
     conversations: HashMap<Arc<str>, PendingConversation>,
     /// By the names of their places.
     records: HashMap<String, PendingRecord>,
@@ -46,7 +46,7 @@ pub(super) struct PendingRecord {
 }
 
 /// What became of something that is to be written.
-pub(super) enum Put {
+pub(super) enum PutOutcome {
     /// It waits, and the thread that writes is to be told.
     Waits,
     /// It has replaced something that waits.
@@ -67,64 +67,65 @@ impl PendingWrites {
     }
 
     /// Adds the newest state of a conversation.
-    pub(super) fn put_state(&self, saving: Saving) -> (Put, PendingWrite) {
+    pub(super) fn put_state(&self, saving: Saving) -> (PutOutcome, PendingWrite) {
         let (writing, written) = PendingWrite::pending();
         let mut waiting = self.lock();
         let id = saving.beginning.id.clone();
         if let Some(pending) = waiting.conversations.get_mut(&id) {
             if !pending.replace(saving) {
-                return (Put::Full, PendingWrite::failed(StoreError::Full));
+                return (PutOutcome::Full, PendingWrite::failed(StoreError::Full));
             }
             pending.writings.push(writing);
-            return (Put::Replaces, written);
+            return (PutOutcome::Replaces, written);
         }
         let Some(room) = self.room.take(saving.bytes()) else {
-            return (Put::Full, PendingWrite::failed(StoreError::Full));
+            return (PutOutcome::Full, PendingWrite::failed(StoreError::Full));
         };
         let (saving, writings) = (Some(Box::new(saving)), vec![writing]);
         waiting.conversations.insert(id, PendingConversation { saving, snapshot: None, writings, room });
-        (Put::Waits, written)
+        (PutOutcome::Waits, written)
     }
 
     /// Adds the newest snapshot of a conversation's folder.
-    pub(super) fn put_snapshot(&self, id: &Arc<str>, snapshot: &Arc<FolderSnapshot>) -> Put {
+    pub(super) fn put_snapshot(&self, id: &Arc<str>, snapshot: &Arc<FolderSnapshot>) -> PutOutcome {
         let mut waiting = self.lock();
         let bytes = snapshot.rest.as_bytes().len();
         if let Some(pending) = waiting.conversations.get_mut(id) {
             let old = pending.snapshot.as_ref().map_or(0, |old| old.rest.as_bytes().len());
             if !pending.room.resize(pending.room.bytes() - old + bytes) {
-                return Put::Full;
+                return PutOutcome::Full;
             }
             pending.snapshot = Some(snapshot.clone());
-            return Put::Replaces;
+            return PutOutcome::Replaces;
         }
-        let Some(room) = self.room.take(bytes) else { return Put::Full };
+        let Some(room) = self.room.take(bytes) else { return PutOutcome::Full };
         let snapshot = Some(snapshot.clone());
-        waiting.conversations.insert(id.clone(), PendingConversation {
-            saving: None,
-            snapshot,
-            writings: Vec::new(),
-            room,
-        });
-        Put::Waits
+        waiting
+            .conversations
+            .insert(id.clone(), PendingConversation { saving: None, snapshot, writings: Vec::new(), room });
+        PutOutcome::Waits
     }
 
     /// Adds the record of a request, in place of an older one.
-    pub(super) fn put_record(&self, place: &Arc<RecordPlace>, record: Arc<RequestRecord>) -> (Put, PendingWrite) {
+    pub(super) fn put_record(
+        &self,
+        place: &Arc<RecordPlace>,
+        record: Arc<RequestRecord>,
+    ) -> (PutOutcome, PendingWrite) {
         let (writing, written) = PendingWrite::pending();
         let mut waiting = self.lock();
         if let Some(pending) = waiting.records.get_mut(&place.id) {
             // It is hardly larger than the one before.
             pending.record = record;
             pending.writings.push(writing);
-            return (Put::Replaces, written);
+            return (PutOutcome::Replaces, written);
         }
         let Some(room) = self.room.take(record.bytes()) else {
-            return (Put::Full, PendingWrite::failed(StoreError::Full));
+            return (PutOutcome::Full, PendingWrite::failed(StoreError::Full));
         };
         let pending = PendingRecord { place: place.clone(), record, writings: vec![writing], _room: room };
         waiting.records.insert(place.id.clone(), pending);
-        (Put::Waits, written)
+        (PutOutcome::Waits, written)
     }
 
     /// Takes what waits of a conversation.
@@ -137,7 +138,7 @@ impl PendingWrites {
         self.lock().records.remove(place)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingWrites> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

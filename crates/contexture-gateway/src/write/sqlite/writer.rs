@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use contexture_store::database::{self, Commits, Writer};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::pending::{PendingConversation, PendingRecord, PendingWrites, Put};
+use super::pending::{PendingConversation, PendingRecord, PendingWrites, PutOutcome};
 use super::syncing::Syncer;
 use super::tables;
 use crate::account::record::RequestRecord;
@@ -100,10 +100,10 @@ impl StoreWriter {
         written
     }
 
-    fn begin(&self, put: Put, job: impl FnOnce() -> StoreJob) {
+    fn begin(&self, put: PutOutcome, job: impl FnOnce() -> StoreJob) {
         match put {
-            Put::Waits => self.thread.begin(job()),
-            Put::Replaces | Put::Full => {}
+            PutOutcome::Waits => self.thread.begin(job()),
+            PutOutcome::Replaces | PutOutcome::Full => {}
         }
     }
 
