@@ -157,7 +157,7 @@ pub(crate) fn say(line: &str) {
 
 /// All files of the named paths, those of a directory in the order of their names.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
-    let mut sources = Vec::new();
+    let (mut sources, mut unlisted) = (Vec::new(), Vec::new());
     for path in paths {
         if path.as_os_str() == STANDARD_INPUT {
             sources.push(RecordingSource { path: path.clone(), short: PathBuf::from("stdin"), is_named: true });
@@ -166,7 +166,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
         let kind = fs::metadata(path).map_err(|error| missing(path, &error))?;
         if kind.is_dir() {
             let start = sources.len();
-            walk(path, path, &mut sources)?;
+            unlisted.extend(walk(path, path, &mut sources));
             sources[start..].sort();
         } else {
             let short = PathBuf::from(path.file_name().unwrap_or(OsStr::new("recording")));
@@ -174,6 +174,10 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
         }
     }
     let sources = each_once(sources);
+    if let Some(first) = unlisted.first().filter(|_| sources.is_empty()) {
+        return Err(Failure::work(first).hint("it belongs to another user, perhaps; name another directory"));
+    }
+    unlisted.iter().for_each(|why| say(&format!("{why}; skipped")));
     if sources.is_empty() {
         return Err(Failure::work("the named directories have no files")
             .hint("name a directory with recordings, such as ~/.claude/projects"));
@@ -209,18 +213,24 @@ fn missing(path: &Path, error: &io::Error) -> Failure {
         .hint("name a file, a directory such as ~/.claude/projects, or - for standard input")
 }
 
-/// Collects the files below a directory. Links to directories are not followed, to avoid cycles.
-fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::work(format!("list `{}`: {error}", directory.display()));
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
-        if kind.is_dir() {
-            walk(base, &path, sources)?;
+/// Collects the files below a directory, and returns why some of it cannot be listed. Links to directories are not
+/// followed, to avoid cycles.
+fn walk(base: &Path, directory: &Path, sources: &mut Vec<RecordingSource>) -> Vec<String> {
+    let failed = |error: io::Error| vec![format!("list `{}`: {error}", directory.display())];
+    let entries: Result<Vec<fs::DirEntry>, io::Error> = fs::read_dir(directory).and_then(Iterator::collect);
+    let entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return failed(error),
+    };
+    let mut unlisted = Vec::new();
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            unlisted.extend(walk(base, &path, sources));
         } else if fs::metadata(&path).is_ok_and(|target| target.is_file()) {
             let short = path.strip_prefix(base).unwrap_or(&path).to_owned();
             sources.push(RecordingSource { path, short, is_named: false });
         }
     }
-    Ok(())
+    unlisted
 }

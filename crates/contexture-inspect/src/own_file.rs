@@ -36,7 +36,9 @@ impl OwnFile {
     /// What to do with one that is damaged.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Gateway => "a gateway that starts with it puts it aside and begins a new one; nothing was changed",
+            Self::Gateway => {
+                "a gateway that starts with it goes on with what is whole and keeps the rest aside; nothing was changed"
+            }
             Self::Inspector => "it only has what the page shows, and can be deleted; nothing was changed",
         }
     }

@@ -49,6 +49,9 @@ pub(super) struct GatewayFlags {
     /// Store nothing on the disk
     #[arg(long, conflicts_with = "store")]
     pub(super) no_store: bool,
+    /// Store no text of a conversation, only what its requests cost; a restart folds anew
+    #[arg(long, conflicts_with_all = ["no_store", "memory"])]
+    pub(super) no_texts: bool,
     #[command(flatten)]
     pub(super) store: StoreFlag,
     #[command(flatten)]
@@ -125,7 +128,8 @@ impl GatewayFlags {
         if !self.inspect {
             return Ok(None);
         }
-        let server = inspector_of_gateway(options.store.as_deref()).await.map_err(cannot_start)?;
+        let store = options.store.as_deref().filter(|_| options.keeps_texts);
+        let server = inspector_of_gateway(store).await.map_err(cannot_start)?;
         options.watchers.push(server.inspector().clone());
         Ok(Some(server))
     }
@@ -137,7 +141,7 @@ impl GatewayFlags {
         config: &Config,
         directory: Option<&Path>,
     ) -> Result<Option<GatewayMemory>, Failure> {
-        if self.no_store || !(self.memory || config.memory_enabled()) {
+        if self.no_store || self.no_texts || !(self.memory || config.memory_enabled()) {
             return Ok(None);
         }
         let opened = open_memory(&memory_path()?)?;
@@ -167,6 +171,8 @@ impl GatewayFlags {
             holdout: self.holdout.unwrap_or_else(|| config.gateway_holdout()),
             store: if self.no_store { None } else { Some(self.store.path()?) },
             store_bytes: config.gateway_store_megabytes() << 20,
+            keep_days: config.gateway_keep_days(),
+            keeps_texts: !self.no_texts,
             models: Models::builtin().knowing(config.model()),
             pins: config.pins(),
             dialects: config.dialects(),

@@ -1,8 +1,10 @@
 //! `contexture forget`: deletes what the gateway stored.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use clap::Args;
+use contexture_gateway::{Store, StoreError, delete_store_file};
 use contexture_inspect::Archive;
 
 use super::place::StoreFlag;
@@ -18,6 +20,9 @@ pub struct ForgetCommand {
     /// Delete everything
     #[arg(long)]
     all: bool,
+    /// Do not ask in a terminal whether everything is to be deleted
+    #[arg(long, requires = "all")]
+    yes: bool,
     #[command(flatten)]
     store: StoreFlag,
 }
@@ -27,33 +32,73 @@ pub struct ForgetCommand {
 /// # Errors
 /// Nothing of that name is kept, or the store cannot be written.
 pub fn run(command: &ForgetCommand) -> Result<(), Failure> {
-    let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
     let Some(store) = command.store.existing()? else {
         return Ok(io::stdout().write_all(b"nothing is kept\n")?);
     };
     let gone = match &command.id {
-        None => {
-            forget_windows(command, None)?;
-            store.forget(None).map_err(fail)?
-        }
+        None if !is_meant(command, &*store)? => return Ok(io::stdout().write_all(b"nothing was deleted\n")?),
+        None => forget_all(command, &*store)?,
         Some(id) => {
-            let names = store.names(id).map_err(fail)?;
+            let names = store.names(id).map_err(|error| failed(&error))?;
             let [name] = names.as_slice() else {
                 let failure = Failure::usage(format!("{} conversations begin with `{id}`", names.len()));
                 return Err(failure.hint("`contexture receipts` names them"));
             };
             forget_windows(command, Some(name))?;
-            store.forget(Some(name)).map_err(fail)?
+            store.forget(Some(name)).map_err(|error| failed(&error))?
         }
     };
     Ok(writeln!(io::stdout(), "forgot {}", counted(gone, "conversation"))?)
+}
+
+/// Asks in a terminal whether everything is to be deleted.
+fn is_meant(command: &ForgetCommand, store: &dyn Store) -> Result<bool, Failure> {
+    if command.yes || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(true);
+    }
+    let count = store.names("").map_err(|error| failed(&error))?.len();
+    eprint!("delete {}, and what they cost? [y/N] ", counted(count, "conversation"));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}
+
+/// Deletes everything. Where there is no room to delete what is in the files, these are deleted.
+fn forget_all(command: &ForgetCommand, store: &dyn Store) -> Result<usize, Failure> {
+    let count = store.names("").map_err(|error| failed(&error))?.len();
+    let gone = match store.forget(None) {
+        Err(error) if error.is_unwritable() => {
+            command.store.file()?.map_or(Ok(()), |path| delete(&path))?;
+            count
+        }
+        done => done.map_err(|error| failed(&error))?,
+    };
+    if forget_windows(command, None).is_err() {
+        command.store.archive()?.map_or(Ok(()), |path| delete(&path))?;
+    }
+    Ok(gone)
+}
+
+fn delete(path: &Path) -> Result<(), Failure> {
+    delete_store_file(path).map_err(|error| {
+        Failure::work(format!("delete `{}`: {error}", path.display()))
+            .hint("it belongs to another user, or the disk is read-only")
+    })
+}
+
+fn failed(error: &StoreError) -> Failure {
+    let failure = Failure::of(error);
+    match error.is_unwritable() {
+        true => failure.hint("make room on the disk, or delete everything with `contexture forget --all`"),
+        false => failure,
+    }
 }
 
 /// Forgets the windows that the inspector kept.
 fn forget_windows(command: &ForgetCommand, conversation: Option<&str>) -> Result<(), Failure> {
     if let Some(path) = command.store.archive()?.filter(|path| path.exists()) {
         let forget = Archive::open(&path).and_then(|archive| archive.forget(conversation));
-        forget.map_err(|error| Failure::work(error.to_string()))?;
+        forget.map_err(|error| failed(&error))?;
     }
     Ok(())
 }

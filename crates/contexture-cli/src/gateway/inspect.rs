@@ -11,7 +11,7 @@ use contexture::item::Role;
 use contexture::store::SqliteStore;
 use contexture::transcript::Format;
 use contexture_gateway::simulate::played::Played;
-use contexture_gateway::{is_store, open_store};
+use contexture_gateway::{is_store, open_store, open_store_to_read};
 use contexture_inspect::view::About;
 use contexture_inspect::{ARCHIVE_NAME, AnnouncedRecording, Archive, InspectServer, Inspector, library, playing};
 use contexture_text::spoken::title_of;
@@ -260,7 +260,7 @@ fn open_archive(store: &Path) -> Result<Archive, Failure> {
             .hint("start one with `contexture run --inspect AGENT`, or name a recording"));
     }
     let archive = Archive::temporary().map_err(unreadable)?;
-    let records = open_store(store).and_then(|store| store.requests(None)).map_err(unreadable)?;
+    let records = open_store_to_read(store).and_then(|store| store.requests(None)).map_err(unreadable)?;
     for record in &records {
         archive.note_record(record).map_err(unreadable)?;
     }

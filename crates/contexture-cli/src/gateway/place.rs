@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use contexture::store::Place;
-use contexture_gateway::{Store, StoreError, is_store, open_store};
+use contexture_gateway::{Store, StoreError, is_store, open_store, open_store_to_read};
 use contexture_inspect::ARCHIVE_NAME;
 
 use crate::failure::Failure;
@@ -28,7 +28,12 @@ pub(super) fn unopened(path: &Path, error: &StoreError) -> Failure {
     let shown = path.display();
     match error {
         StoreError::Newer(_) => failure.hint("use that version of the program, or name another file with --store"),
-        _ if is_store(path) => failure.hint(format!("`{shown}` can be deleted: it holds only what the gateway kept")),
+        _ if error.is_unwritable() => {
+            failure.hint(format!("`{shown}` and the directory that it is in belong to somebody else, or are on a disk that is full or read-only"))
+        }
+        _ if is_store(path) => {
+            failure.hint("`contexture store check` names what is damaged; a gateway that starts with it goes on with what is whole")
+        }
         _ => failure.hint(format!(
             "name a store of the gateway with --store; `contexture inspect '{shown}'` shows what others hold"
         )),
@@ -49,20 +54,30 @@ impl StoreFlag {
         self.store.as_ref().map_or_else(store_path, |place| Ok(store::path_of(place)))
     }
 
-    /// The store, if there is one.
+    /// The store, if there is one. One that cannot be written is only read.
     pub(super) fn existing(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
         let path = self.path()?;
         match Place::new(&path) {
-            Place::File(path) if !path.exists() => Ok(None),
-            Place::File(path) => Ok(Some(open_store(&path).map_err(|error| unopened(&path, &error))?)),
+            Place::File(path) => match path.try_exists() {
+                Ok(false) => Ok(None),
+                Ok(true) => Ok(Some(open_store_to_read(&path).map_err(|error| unopened(&path, &error))?)),
+                Err(error) => Err(Failure::work(format!("open the store `{}`: {error}", path.display()))
+                    .hint("the directory belongs to another user; name a store with --store")),
+            },
             Place::Postgres(_) => Ok(Some(open_store(&path).map_err(|error| Failure::of(&error))?)),
         }
     }
 
+    /// The store's file; a database has none.
+    pub(super) fn file(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(match Place::new(&self.path()?) {
+            Place::File(path) => Some(path),
+            Place::Postgres(_) => None,
+        })
+    }
+
     /// The file beside the store in which the inspector keeps windows; there is none beside a database.
     pub(super) fn archive(&self) -> Result<Option<PathBuf>, Failure> {
-        let path = self.path()?;
-        let is_file = matches!(Place::new(&path), Place::File(_));
-        Ok(is_file.then(|| path.with_file_name(ARCHIVE_NAME)))
+        Ok(self.file()?.map(|path| path.with_file_name(ARCHIVE_NAME)))
     }
 }

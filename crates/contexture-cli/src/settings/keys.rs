@@ -235,6 +235,10 @@ path = "target""#);
     /// How large the gateway's store may be; beyond it the conversations that were used longest ago go.
     "gateway.store_megabytes" gateway_store_megabytes: u64 = 1_024 =>
         key(whole(1, 1_000_000, "megabytes"), GATEWAY, "200").user_only();
+    /// For how many days after a conversation was used last what is needed to send the same bytes again is kept, in clear.
+    /// What its requests cost is kept longer.
+    "gateway.keep_days" gateway_keep_days: u64 = 30 =>
+        key(whole(1, 36_500, "days"), GATEWAY, "7").user_only();
 
     /// Where requests in Anthropic's format go; the flag `--upstream`, and an address that is set for the agent, win.
     "gateway.upstream.anthropic" gateway_upstream_anthropic: Option<String> = None =>

@@ -125,6 +125,7 @@ gateway.cap.conversation_dollars   not set           default
 gateway.cap.conversation_tokens    not set           default
 gateway.listen                     \"127.0.0.1:7717\"  default
 gateway.store_megabytes            1024              default
+gateway.keep_days                  30                default
 gateway.upstream.anthropic         not set           default
 gateway.upstream.openai            not set           default
 gateway.upstream.chat              not set           default
