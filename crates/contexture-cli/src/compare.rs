@@ -91,7 +91,7 @@ struct PolicyRow {
 pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     let config = compare.config.load(Command::Compare, Path::new("."))?;
     let is_example = compare.files.is_empty();
-    let budget = if is_example && !config.is_set("budget") { example::BUDGET } else { config.budget() };
+    let budget = config.budget();
     let own = Own { settings: settings_of(&config, budget, Counter::Estimate) };
     let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
     let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();

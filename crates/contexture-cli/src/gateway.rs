@@ -20,7 +20,7 @@ pub mod models;
 pub mod pause;
 pub mod receipts;
 pub mod run;
-mod start;
+pub(crate) mod start;
 mod stopping;
 mod for_parent;
 pub mod serve;

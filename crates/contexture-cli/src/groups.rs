@@ -4,7 +4,7 @@ use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The groups with their commands, what most people need first.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run your agent", &["run", "doctor", "receipts", "status", "inspect", "pause", "resume"]),
+    ("Run your agent", &["demo", "run", "doctor", "receipts", "status", "inspect", "pause", "resume"]),
     ("Keep a gateway", &["install", "uninstall", "serve", "show", "forget", "models"]),
     ("Look at recorded sessions", &["replay", "compare", "import", "window"]),
     ("Talk, and remember", &["chat", "memory", "mcp", "layers"]),

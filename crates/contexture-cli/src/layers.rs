@@ -14,7 +14,7 @@ use contexture_terminal::table::{Align, TextTable};
 /// List the built-in layers
 ///
 /// Slot, scope and budget are those of each layer out of the box, and `tools` is what its tools cost in every request.
-/// docs/layers has a page for each.
+/// docs/reference/layers has a page for each.
 #[derive(Args)]
 pub struct LayersCommand {
     /// Print JSON instead of a table

@@ -8,6 +8,7 @@ pub mod chat;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod demo;
 // Only chat has a model, and it is not on Windows.
 #[cfg_attr(not(unix), allow(dead_code))]
 mod endpoint;
@@ -49,6 +50,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum CliCommand {
     Chat(chat::Chat),
+    Demo(demo::Demo),
     Run(gateway::run::RunCommand),
     Serve(gateway::serve::Serve),
     Receipts(gateway::receipts::Receipts),
@@ -76,7 +78,8 @@ enum CliCommand {
 }
 
 /// What `contexture` without arguments prints: commands with descriptions.
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 5] = [
+    ("contexture demo", "shows in a minute what happens to a long session, without a key, an agent or a network"),
     ("contexture run claude", "runs your agent through a local gateway, and prints a receipt (or codex, opencode, …)"),
     ("contexture run --inspect claude", "the same, with a page that shows what the model sees"),
     (
@@ -119,6 +122,7 @@ fn run(arguments: CommandLine, screen: Screen) -> Result<(), Failure> {
     match arguments.command {
         None => Ok(io::stdout().write_all(short_help(screen).as_bytes())?),
         Some(CliCommand::Chat(chat)) => chat::run(&chat, screen),
+        Some(CliCommand::Demo(demo)) => demo::run(&demo, screen),
         Some(CliCommand::Run(run)) => gateway::run::run(&run),
         Some(CliCommand::Serve(serve)) => gateway::serve::run(&serve),
         Some(CliCommand::Receipts(receipts)) => gateway::receipts::run(&receipts),

@@ -77,10 +77,9 @@ impl ReplayCommand {
 
     fn play_example(&self, screen: Screen) -> Result<(), Failure> {
         let config = self.config()?;
-        let budget = if config.is_set("budget") { config.budget() } else { example::BUDGET };
         let (transcript, report) = example::transcript();
         if self.emit != Emit::Summary {
-            let settings = settings_of(&config, budget, config.counter());
+            let settings = settings_of(&config, config.budget(), config.counter());
             let mut writer = BufWriter::new(io::stdout().lock());
             emit_one(transcript, &settings, self.emit, &mut JsonLines { writer: &mut writer, recording: None })?;
             return Ok(writer.flush()?);
@@ -88,8 +87,8 @@ impl ReplayCommand {
         if !self.json {
             io::stdout().write_all(example::introduction(screen).as_bytes())?;
         }
-        let budget = budget.max(LEAST_BUDGET);
-        let played = Played::new(Some(budget)).with_options(options_of(&config)).with_prompt(0);
+        let budget = config.budget().max(LEAST_BUDGET);
+        let played = example::played(Played::new(Some(budget)).with_options(options_of(&config)));
         let summary = ReplaySummary::new(example::NAME.to_owned(), &report, &transcript, &played);
         self.print(&Summaries { budget, recordings: vec![summary], skipped: 0 }, screen)
     }

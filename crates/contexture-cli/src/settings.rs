@@ -25,7 +25,7 @@
 //! # To add a key
 //!
 //! Add a field to the structure in `settings/keys.rs`, read the value with the method of [`Config`] that has its name,
-//! and regenerate the page `docs/configuration.md`. Parsing, the variable's name, messages, `contexture config` and the
+//! and regenerate the page `docs/reference/configuration.md`. Parsing, the variable's name, messages, `contexture config` and the
 //! page are derived from the field.
 
 mod error;

@@ -180,7 +180,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
     unlisted.iter().for_each(|why| say(&format!("{why}; skipped")));
     if sources.is_empty() {
         return Err(Failure::work("the named directories have no files")
-            .hint("name a directory with recordings, such as ~/.claude/projects"));
+            .hint("name a directory with recordings; `contexture demo` has one of its own"));
     }
     Ok(sources)
 }
@@ -210,7 +210,7 @@ pub fn none_read() -> Failure {
 
 fn missing(path: &Path, error: &io::Error) -> Failure {
     Failure::work(format!("open `{}`: {error}", path.display()))
-        .hint("name a file, a directory such as ~/.claude/projects, or - for standard input")
+        .hint("name a file, a directory with recordings, or - for standard input; `contexture demo` has one of its own")
 }
 
 /// Collects the files below a directory, and returns why some of it cannot be listed. Links to directories are not

@@ -2,8 +2,6 @@
 //! force in a request, and recorded sessions as a
 //! client would send them.
 
-pub mod cache;
 pub mod in_force;
-pub mod rules;
 
-pub use crate::simulate::recorded;
+pub use crate::simulate::{cache, recorded, rules};

@@ -1,4 +1,4 @@
-//! The routes of the API. `docs/api.md` documents them.
+//! The routes of the API. `docs/reference/api.md` documents them.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -211,7 +211,7 @@ fn act(
         let why = "nothing can be changed about what is over: this works while a gateway runs";
         return Ok(Some(refused(StatusCode::CONFLICT, why)));
     };
-    let wrong = || Some(refused(StatusCode::BAD_REQUEST, "the request's body is not what docs/api.md says"));
+    let wrong = || Some(refused(StatusCode::BAD_REQUEST, "the request's body is not what docs/reference/api.md says"));
     let unknown = || Some(refused(StatusCode::CONFLICT, "the gateway does not hold this conversation any more"));
     Ok(match rest {
         ["folding"] => match serde_json::from_slice::<FoldingPermission>(body) {

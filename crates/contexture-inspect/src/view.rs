@@ -1,4 +1,4 @@
-//! The types that the API returns. `docs/api.md` documents them.
+//! The types that the API returns. `docs/reference/api.md` documents them.
 
 mod bill;
 mod files;

@@ -16,7 +16,7 @@ use contexture_terminal::table::{Align, TextTable};
 /// Print the configuration with the source of each value
 ///
 /// Sources, in order of precedence: flags, environment variables, the project's file, the user's file, defaults.
-/// docs/configuration.md explains all keys.
+/// docs/reference/configuration.md explains all keys.
 #[derive(Args)]
 pub struct ConfigCommand {
     #[command(flatten)]

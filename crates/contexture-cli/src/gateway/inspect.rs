@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use super::place::store_path;
 use super::start::{cannot_start, warn_of_others};
 use crate::failure::Failure;
+use crate::replay::example;
 use crate::source::{self, RecordingSource};
 
 /// Bytes at the start of a recording that are read to list it.
@@ -49,6 +50,8 @@ pub struct Inspect {
 enum InspectSource {
     /// Recordings.
     Recordings(Vec<RecordingSource>),
+    /// The recording that is part of the program: nothing else is there yet.
+    Example,
     /// What the gateway kept.
     Gateway(PathBuf),
     /// What a library kept.
@@ -70,20 +73,25 @@ pub fn run(command: &Inspect) -> Result<(), Failure> {
 async fn inspect(command: &Inspect, subject: InspectSource) -> Result<(), Failure> {
     let about = About {
         version: env!("CARGO_PKG_VERSION"),
-        name: name_of(&command.files),
+        name: subject.name(&command.files),
         kind: subject.kind(),
-        is_live: matches!(subject, InspectSource::Recordings(_)),
+        is_live: matches!(subject, InspectSource::Recordings(_) | InspectSource::Example),
         can_act: false,
         can_forget: matches!(subject, InspectSource::Gateway(_)),
         note: matches!(subject, InspectSource::Library(_)).then_some(library::NOT_KEPT.into()),
     };
     let archive = match &subject {
         InspectSource::Gateway(path) => open_archive(path)?,
-        InspectSource::Recordings(_) | InspectSource::Library(_) => Archive::temporary().map_err(unreadable)?,
+        InspectSource::Recordings(_) | InspectSource::Example | InspectSource::Library(_) => {
+            Archive::temporary().map_err(unreadable)?
+        }
     };
     let server = InspectServer::start(&command.listen, archive, about).await.map_err(cannot_start)?;
     let inspector = server.inspector().clone();
     warn_of_others(inspector.address());
+    if matches!(subject, InspectSource::Example) {
+        eprintln!("contexture: nothing passed through a gateway yet, so this is the session of `contexture demo`");
+    }
     let told = format!("the inspector is at {}\n", inspector.url());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
@@ -98,6 +106,10 @@ async fn inspect(command: &Inspect, subject: InspectSource) -> Result<(), Failur
         InspectSource::Library(path) => {
             let store = SqliteStore::open(&path).map_err(|error| Failure::work(error.to_string()))?;
             library::read(&store, &inspector).await.map_err(|error| Failure::work(error.to_string()))?;
+        }
+        InspectSource::Example => {
+            let budget = command.budget;
+            tokio::task::spawn_blocking(move || play_example(budget, &inspector));
         }
         InspectSource::Recordings(sources) => {
             let budget = command.budget;
@@ -157,6 +169,20 @@ fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Insp
     }
     inspector.is_complete();
     count
+}
+
+/// Plays the recording that is part of the program.
+fn play_example(budget: Option<u64>, inspector: &Inspector) {
+    let id = "r1";
+    let (transcript, _) = example::transcript();
+    let recording = AnnouncedRecording { id, name: example::NAME, agent: example::AGENT, ..Default::default() };
+    let played = example::played(Played::new(budget));
+    let shown = inspector.archive().announce(&recording);
+    if let Err(error) = shown.and_then(|()| playing::play(inspector, &played, id, &transcript.records)) {
+        source::say(&format!("{}: not read to its end: {error}", example::NAME));
+    }
+    inspector.is_read(id);
+    inspector.is_complete();
 }
 
 /// Reads a recording, and plays it.
@@ -227,7 +253,13 @@ impl RecordingStart {
 impl InspectSource {
     fn of(files: &[PathBuf]) -> Result<Self, Failure> {
         match files {
-            [] => Ok(InspectSource::Gateway(store_path()?)),
+            [] => Ok(match store_path() {
+                Ok(store) if store.exists() || store.with_file_name(ARCHIVE_NAME).exists() => {
+                    InspectSource::Gateway(store)
+                }
+                // Without a home there is no place for a store either.
+                Ok(_) | Err(_) => InspectSource::Example,
+            }),
             [file] if is_sqlite(file) => match is_store(file) {
                 true => Ok(InspectSource::Gateway(file.clone())),
                 false => Ok(InspectSource::Library(file.clone())),
@@ -236,9 +268,18 @@ impl InspectSource {
         }
     }
 
+    fn name(&self, files: &[PathBuf]) -> String {
+        match (self, files) {
+            (InspectSource::Example, _) => example::NAME.to_owned(),
+            (_, []) => "the gateway’s store".to_owned(),
+            (_, [file]) => file.display().to_string(),
+            (_, files) => format!("{} files", files.len()),
+        }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
-            InspectSource::Recordings(_) => "recordings",
+            InspectSource::Recordings(_) | InspectSource::Example => "recordings",
             InspectSource::Gateway(_) | InspectSource::Library(_) => "store",
         }
     }
@@ -255,10 +296,6 @@ fn open_archive(store: &Path) -> Result<Archive, Failure> {
     if path.exists() {
         return Archive::open(&path).map_err(unreadable);
     }
-    if !store.exists() {
-        return Err(Failure::work("nothing passed through a gateway yet")
-            .hint("start one with `contexture run --inspect AGENT`, or name a recording"));
-    }
     let archive = Archive::temporary().map_err(unreadable)?;
     let records = open_store_to_read(store).and_then(|store| store.requests(None)).map_err(unreadable)?;
     for record in &records {
@@ -269,12 +306,4 @@ fn open_archive(store: &Path) -> Result<Archive, Failure> {
 
 fn unreadable(error: contexture_gateway::StoreError) -> Failure {
     Failure::work(error.to_string())
-}
-
-fn name_of(files: &[PathBuf]) -> String {
-    match files {
-        [] => "the gateway’s store".to_owned(),
-        [file] => file.display().to_string(),
-        files => format!("{} files", files.len()),
-    }
 }

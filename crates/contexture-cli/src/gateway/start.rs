@@ -8,7 +8,7 @@ use contexture_gateway::{StartError, StoreError};
 use crate::failure::Failure;
 
 /// Why a gateway cannot start, with what can be done.
-pub(super) fn cannot_start(error: StartError) -> Failure {
+pub(crate) fn cannot_start(error: StartError) -> Failure {
     let failure = Failure::of(&error);
     match error {
         StartError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {

@@ -1,21 +1,23 @@
-//! The built-in recording.
+//! The recording that is part of the program: what is played where no other is named.
 
-use contexture::transcript::{Report, Transcript};
+use std::io::{BufReader, Read};
 
+use contexture::transcript::{self, Report, Transcript};
+use contexture_gateway::simulate::played::Played;
 use contexture_terminal::screen::Screen;
 
-/// An invented session of an agent that repairs a small program that computes tides.
-const RECORDING: &str = include_str!("example.jsonl");
+/// A session of work on the inspector's page, in the form of Claude Code. `docs/evidence.md` says how it was made.
+const PACKED: &[u8] = include_bytes!("example.jsonl.zst");
 
 /// The name of the recording.
-pub const NAME: &str = "the built-in example";
+pub const NAME: &str = "the built-in session";
 
-/// A budget that the recording exceeds.
-pub const BUDGET: u64 = 2_400;
+/// The agent in whose form it is.
+pub const AGENT: &str = "Claude Code";
 
 /// The introduction of its summary.
-const INTRODUCTION: &str =
-    "No file was named, so this is the built-in example: a made-up session of an agent at work on a small program.";
+const INTRODUCTION: &str = "No file was named, so this is the session of `contexture demo`: work on this program's own \
+                            page. Its figures are those of one sample.";
 
 /// The introduction of any output about the recording.
 pub fn introduction(screen: Screen) -> String {
@@ -24,5 +26,16 @@ pub fn introduction(screen: Screen) -> String {
 
 /// Reads the recording.
 pub fn transcript() -> (Transcript, Report) {
-    Transcript::read(RECORDING.as_bytes()).expect("the recording is part of the program and in the plain form")
+    let mut text = Vec::new();
+    let decoder = ruzstd::decoding::StreamingDecoder::new(PACKED);
+    let mut decoder = decoder.expect("the recording is part of the program, and packed as this reads it");
+    decoder.read_to_end(&mut text).expect("the recording is whole");
+    let mut transcript = Transcript::default();
+    let report = transcript::read(BufReader::new(&*text), &mut |record| transcript.records.push(record));
+    (transcript, report.expect("the recording is in a known form"))
+}
+
+/// The same player with the agent of the recording.
+pub fn played(played: Played) -> Played {
+    played.with_agent(AGENT)
 }

@@ -83,10 +83,7 @@ impl ReplaySummary {
         let file = on_one_line(file);
         let heading = format!("{file}: {format}, {messages} messages, budget {} tokens", short_count(budget));
         let mut text = format!("{}\n\n", screen.wrap(&heading, 2));
-        let before = Series { name: "pass-through: everything, every time", values: &self.passed_through_tokens };
-        let after = Series { name: "contexture, tokens sent at each step", values: &self.window_tokens };
-        let picture = plot(before, after, screen.columns.min(MAX_PLOT_WIDTH), PLOT_HEIGHT);
-        text.push_str(&painted(&picture, screen));
+        text.push_str(&drawn(&self.records, screen));
         text.push('\n');
         text.push_str(&told(&self.receipt, screen));
         text.push_str(&self.render_folds(screen));
@@ -260,6 +257,15 @@ fn short_reason(reason: &str) -> String {
 
 fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// The tokens of each request, as a plot.
+pub fn drawn(records: &[RequestRecord], screen: Screen) -> String {
+    let bills = records.iter().filter_map(|record| record.bill);
+    let (sent, came): (Vec<u64>, Vec<u64>) = bills.map(|bill| (bill.sent, bill.came)).unzip();
+    let before = Series { name: "pass-through: everything, every time", values: &came };
+    let after = Series { name: "contexture, tokens sent at each step", values: &sent };
+    painted(&plot(before, after, screen.columns.min(MAX_PLOT_WIDTH), PLOT_HEIGHT), screen)
 }
 
 /// A plot with its areas in different colours.

@@ -49,7 +49,7 @@ macro_rules! settings {
         }),*];
 
         /// The value of each key. A method panics if the row of the key does not list the command that asks. So what
-        /// `docs/configuration.md` says about which commands use a key is true.
+        /// `docs/reference/configuration.md` says about which commands use a key is true.
         impl super::Config {
             $($(#[doc = $says])+ pub fn $field(&self) -> $type {
                 self.asked($name).$field.clone()

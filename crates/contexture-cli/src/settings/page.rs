@@ -1,4 +1,4 @@
-//! The page `docs/configuration.md`, made from the table of keys.
+//! The page `docs/reference/configuration.md`, made from the table of keys.
 
 use super::keys;
 use super::kind::{Field, ValueKind};
@@ -113,7 +113,7 @@ fn anchor(name: &str) -> String {
 mod tests {
     use super::*;
 
-    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
 
     #[test]
     fn the_page_in_the_repository_is_current() {
@@ -123,7 +123,7 @@ mod tests {
         let found = std::fs::read_to_string(PATH).unwrap_or_default();
         assert!(
             found == page(),
-            "docs/configuration.md is not what the table of keys says; make it again with\n\
+            "docs/reference/configuration.md is not what the table of keys says; make it again with\n\
              UPDATE_DOCS=1 cargo test -p contexture-cli settings::page"
         );
     }

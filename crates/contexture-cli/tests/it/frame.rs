@@ -77,7 +77,7 @@ fn failed_work_is_one_sentence_and_a_hint() {
         1,
         "",
         "error: open `no/such/file`: No such file or directory (os error 2)\n\
-         hint: name a file, a directory such as ~/.claude/projects, or - for standard input\n",
+         hint: name a file, a directory with recordings, or - for standard input; `contexture demo` has one of its own\n",
     );
 }
 

@@ -30,9 +30,13 @@ fn get(address: &str, path: &str, token: Option<&str>) -> String {
 
 #[test]
 fn a_recording_is_shown_behind_a_token() {
-    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/src/replay/example.jsonl");
+    let place = tempfile::tempdir().unwrap();
+    let recording = place.path().join("work.jsonl");
+    std::fs::write(&recording, crate::replay::recording(26)).unwrap();
     let child = Command::new(env!("CARGO_BIN_EXE_contexture"))
-        .args(["inspect", recording, "--budget", "4000"])
+        .arg("inspect")
+        .arg(&recording)
+        .args(["--budget", "4000"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -49,7 +53,7 @@ fn a_recording_is_shown_behind_a_token() {
         let answer = get(address, "/api/v1/conversations", Some(token));
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         if answer.contains("\"requests\":27") && answer.contains("\"is_reading\":false") {
-            assert!(answer.contains("\"name\":\"example.jsonl\""), "{answer}");
+            assert!(answer.contains("\"name\":\"work.jsonl\""), "{answer}");
             return;
         }
         assert!(Instant::now() < end, "the recording is not read: {answer}");
@@ -57,18 +61,25 @@ fn a_recording_is_shown_behind_a_token() {
     }
 }
 
+/// Who has no store yet is shown the session of the demo, and told so.
 #[test]
-fn nothing_to_show_is_said() {
+fn without_a_store_the_recording_of_the_program_is_shown() {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_contexture"))
+    let child = Command::new(env!("CARGO_BIN_EXE_contexture"))
         .arg("inspect")
         .env("HOME", home.path())
         .env_remove("XDG_STATE_HOME")
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(errors.contains("nothing passed through a gateway yet") && errors.contains("hint: "), "{errors}");
+    let mut inspecting = Inspecting(child);
+    let mut told = String::new();
+    BufReader::new(inspecting.0.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert!(told.contains("nothing passed through a gateway yet") && told.contains("`contexture demo`"), "{told}");
+    let mut address = String::new();
+    BufReader::new(inspecting.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    assert!(address.starts_with("the inspector is at http://127.0.0.1:"), "{address}");
 }
 
 #[test]
@@ -85,9 +96,13 @@ fn files_that_are_no_recordings_end_it() {
 
 #[test]
 fn a_page_that_other_machines_can_reach_is_warned_of() {
-    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/src/replay/example.jsonl");
+    let place = tempfile::tempdir().unwrap();
+    let recording = place.path().join("work.jsonl");
+    std::fs::write(&recording, crate::replay::recording(26)).unwrap();
     let child = Command::new(env!("CARGO_BIN_EXE_contexture"))
-        .args(["inspect", recording, "--listen", "0.0.0.0:0"])
+        .arg("inspect")
+        .arg(&recording)
+        .args(["--listen", "0.0.0.0:0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

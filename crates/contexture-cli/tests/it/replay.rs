@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use crate::program::{Run, check, run_in};
 
 /// A recording in which files are read one after the other, and the first is edited at the end.
-fn recording(files: usize) -> String {
+pub fn recording(files: usize) -> String {
     let mut lines = vec![json!({"role": "user", "text": "fix it"})];
     for n in 0..files {
         let call = json!({"id": format!("r{n}"), "name": "Read", "arguments": {"file_path": format!("{n}.rs")}});
@@ -39,31 +39,27 @@ fn json_lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn without_a_file_the_built_in_example_is_played() {
+fn without_a_file_the_recording_of_the_program_is_played() {
     let run = run_in(Path::new("."), &["replay"], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert!(run.stdout.starts_with("No file was named, so this is the built-in example"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("No file was named, so this is the session of `contexture demo`"), "{}", run.stdout);
     for part in [
-        "the built-in example: plain, 54 messages, budget 4k tokens\n",
-        "27 steps\n█ contexture, tokens sent at each step  ░ pass-through: everything, every time\n",
-        " less), by guessed prices, 27 requests, 1\n  conversation\nsent ",
-        "\nnothing was folded\n",
+        "the built-in session: Claude Code, 1217 messages, budget 112k tokens\n",
+        "598 steps\n█ contexture, tokens sent at each step  ░ pass-through: everything, every time\n",
+        " 598 requests, 1",
+        "\nfolded ",
     ] {
         assert!(run.stdout.contains(part), "no {part:?} in\n{}", run.stdout);
     }
 }
 
 #[test]
-fn the_example_is_played_with_what_is_asked_for() {
-    let run = run_in(Path::new("."), &["replay", "--budget", "64000", "--counter", "o200k"], "");
-    assert_eq!(run.code, 0);
-    assert!(
-        run.stdout.contains("budget 64k tokens") && run.stdout.contains("\nnothing was folded\n"),
-        "{}",
-        run.stdout
-    );
-    let windows = json_lines(&run_in(Path::new("."), &["replay", "--emit", "windows"], "").stdout);
-    assert_eq!((windows.len(), &windows[0]["before"]), (27, &json!(1)));
+fn the_recording_of_the_program_is_at_least_twice_the_default_budget() {
+    let output = run_in(Path::new("."), &["replay", "--json"], "").stdout;
+    let summary: Value = serde_json::from_str(&output).expect("JSON");
+    let whole = &summary["recordings"][0]["passed_through_tokens"];
+    let largest = whole.as_array().expect("a list").iter().filter_map(Value::as_u64).max().expect("requests");
+    assert!(largest >= 2 * 112_000, "{largest}");
 }
 
 #[test]
@@ -200,7 +196,7 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
         1,
         "",
         "error: open `no/such/file`: No such file or directory (os error 2)\n\
-         hint: name a file, a directory such as ~/.claude/projects, or - for standard input\n",
+         hint: name a file, a directory with recordings, or - for standard input; `contexture demo` has one of its own\n",
     );
     for emit in ["summary", "windows"] {
         let run = run_in(Path::new("."), &["replay", "-", "--emit", emit], "name,size\n");
@@ -478,7 +474,7 @@ fn every_way_to_name_nothing_is_told_apart() {
     fs::write(directory.path().join("bytes.bin"), [0, 159, 146, 150, 255, 10, 13]).unwrap();
     // A text with a line of JSON is no recording that is broken nearly everywhere.
     fs::create_dir(directory.path().join("texts")).unwrap();
-    let text = include_str!("../../../../docs/on-disk-format.md");
+    let text = include_str!("../../../../docs/reference/on-disk-format.md");
     fs::write(directory.path().join("texts/format.md"), text).unwrap();
     for command in ["replay", "compare"] {
         let said = |arguments: &[&str]| {

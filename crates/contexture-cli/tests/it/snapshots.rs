@@ -118,10 +118,8 @@ fn help() {
 
 #[test]
 fn outputs() {
-    check("replay-example", &["replay"]);
     check("layers", &["layers"]);
     check("replay-sessions", &["replay", "sessions"]);
-    check("compare-example", &["compare"]);
     check("compare-sessions", &["compare", "sessions", "sessions"]);
     check("window-map", &["window", "--map", "--message", "See #src/main.rs and #src/gone.rs"]);
     check("import-sessions", &["import", "sessions", "--out", "plain"]);

@@ -2,7 +2,7 @@
 
 use contexture_files::commands::table::readers;
 
-const PAGE: &str = include_str!("../../../../docs/what-commands-do.md");
+const PAGE: &str = include_str!("../../../../docs/reference/what-commands-do.md");
 
 #[test]
 fn the_page_lists_the_programs_that_only_read() {

@@ -114,7 +114,9 @@ impl ProviderClient {
     ) -> Option<(&BareClient<HttpsConnector<HttpConnector>, Body>, Uri)> {
         let bare = self.bare.as_ref().filter(|_| !headers.contains_key(header::ACCEPT))?;
         let uri: Uri = url.parse().ok()?;
-        self.proxies.intercept(&uri).is_none().then_some((bare, uri))
+        // What listens on this machine is not behind its proxy.
+        let is_local = matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        (is_local || self.proxies.intercept(&uri).is_none()).then_some((bare, uri))
     }
 }
 

@@ -1,4 +1,4 @@
-//! RecordedSession sessions as the requests that an agent would have sent.
+//! Recorded sessions as the requests that an agent would have sent.
 
 use std::collections::HashSet;
 

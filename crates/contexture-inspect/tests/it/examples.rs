@@ -1,10 +1,10 @@
-//! The examples in `docs/api.md` are what the API returns. `UPDATE_DOCS=1` writes them anew.
+//! The examples in `docs/reference/api.md` are what the API returns. `UPDATE_DOCS=1` writes them anew.
 
 use serde_json::{Value, json};
 
 use super::story::{first_fold, played, recording};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/api.md");
 
 /// How an example begins; the route follows.
 const START: &str = "<!-- example: GET ";

@@ -229,7 +229,7 @@ fn a_newer_format_is_refused_and_left_untouched() {
 /// The page on the format is all that another program needs, and older formats stay readable for ever.
 #[tokio::test]
 async fn a_file_made_after_the_page_on_the_format_opens() {
-    let page = include_str!("../../../../docs/on-disk-format.md");
+    let page = include_str!("../../../../docs/reference/on-disk-format.md");
     let (_, behind) = page.split_once("```sql\n").expect("the page shows the tables");
     let (tables, _) = behind.split_once("```").expect("the block ends");
     for format in [1, 2] {

@@ -1,4 +1,4 @@
-//! The pages in `docs/layers`, made from the manual pages on top of the layers' files, and the table in `docs/library.md`.
+//! The pages in `docs/reference/layers`, made from the manual pages on top of the layers' files, and the table in `docs/library.md`.
 //!
 //! `UPDATE_DOCS=1 cargo test -p contexture --test it layer_docs` writes them.
 
@@ -250,9 +250,9 @@ fn sentence(says: &str) -> String {
 #[test]
 fn every_layer_has_a_page() {
     for layer in built_in() {
-        check_file(&format!("docs/layers/{}.md", layer.id), &page(&layer));
+        check_file(&format!("docs/reference/layers/{}.md", layer.id), &page(&layer));
     }
-    let files = fs::read_dir(root().join("docs/layers")).unwrap().count();
+    let files = fs::read_dir(root().join("docs/reference/layers")).unwrap().count();
     assert_eq!(files, built_in().len(), "a page of a layer that is gone");
 }
 
@@ -292,7 +292,7 @@ fn the_readme_lists_every_layer() {
     for layer in built_in() {
         let id = &layer.id;
         let row = format!(
-            "| [`{id}`](layers/{id}.md) | {} | {} | {} | {} |\n",
+            "| [`{id}`](reference/layers/{id}.md) | {} | {} | {} | {} |\n",
             layer.slot.0,
             layer.scope.as_str(),
             budget(layer.budget),
@@ -364,7 +364,7 @@ fn the_guide_lists_what_every_hook_gets() {
             table.push_str(&format!("| {hook} | `{field}` | `{of}` | {about} |\n"));
         }
     }
-    check_table("docs/writing-a-layer.md", "hooks", &table);
+    check_table("docs/reference/hooks.md", "hooks", &table);
     // No hook is missing.
     let all: usize = fs::read_dir(root().join("crates/contexture-core/src/layer/hooks"))
         .unwrap()
@@ -381,5 +381,5 @@ fn the_guide_lists_the_context_of_hooks() {
     for (field, of, about) in ["ContextData", "ExecutionContext"].iter().flat_map(|name| fields_of(&source, name)) {
         table.push_str(&format!("| `{field}` | `{of}` | {about} |\n"));
     }
-    check_table("docs/writing-a-layer.md", "context", &table);
+    check_table("docs/reference/hooks.md", "context", &table);
 }

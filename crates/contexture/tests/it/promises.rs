@@ -1,4 +1,4 @@
-//! Every promise in `docs/promises.md` has a test that exists.
+//! Every promise in `docs/reference/promises.md` has a test that exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn every_promise_has_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut tests = HashSet::new();
     collect(&root.join("crates"), &mut tests);
-    let page = fs::read_to_string(root.join("docs/promises.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/reference/promises.md")).unwrap();
     let mut numbers: Vec<u32> = Vec::new();
     for line in page.lines().filter(|line| line.starts_with("| ")) {
         let line = line.replace("\\|", "/");

@@ -11,7 +11,7 @@ use contexture_terminal::screen::Screen;
 
 /// Compare policies on recordings, those of other tools too.
 ///
-/// The figures have 95 % intervals, and no model is called: docs/benchmark.md explains the columns and what they cannot see.
+/// The figures have 95 % intervals, and no model is called: docs/method.md explains the columns and what they cannot see.
 #[derive(Args)]
 pub struct JudgeCommand {
     /// Directories with recordings, or recordings.

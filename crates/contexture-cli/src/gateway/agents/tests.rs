@@ -434,7 +434,7 @@ fn with_an_upstream_that_is_given_nothing_is_refused_but_doubts_are_said() {
 /// The page of agents and the table name the same packages.
 #[test]
 fn an_agent_that_is_not_installed_says_how_to_install_it() {
-    let page = include_str!("../../../../../docs/agents.md");
+    let page = include_str!("../../../../../docs/reference/agents.md");
     let missing = io::Error::from(io::ErrorKind::NotFound);
     let named: Vec<Agent> = known().into_iter().filter(|agent| agent.run.package().is_some()).collect();
     assert!(named.len() > 10, "{} agents name a package", named.len());
@@ -445,7 +445,7 @@ fn an_agent_that_is_not_installed_says_how_to_install_it() {
         assert!(format!("{failure:?}").contains(&format!("install it with `{package}`")), "{failure:?}");
         let (name, package) = (agent.name, package.rsplit(' ').next().unwrap().to_owned());
         let row = page.lines().find(|line| line.contains(&format!("| `{name}` |")));
-        let row = row.unwrap_or_else(|| panic!("docs/agents.md has no row for `{name}`"));
+        let row = row.unwrap_or_else(|| panic!("docs/reference/agents.md has no row for `{name}`"));
         assert!(row.contains(&format!("`{package}`")), "{name}: {row}");
     }
 }
