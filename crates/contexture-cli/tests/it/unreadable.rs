@@ -111,7 +111,7 @@ fn a_directory_that_cannot_be_listed_does_not_end_it_for_others() {
         std::fs::create_dir(directory).unwrap();
         set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
     }
-    std::fs::write(open.join("one.jsonl"), include_str!("../../src/replay/example.jsonl")).unwrap();
+    std::fs::write(open.join("one.jsonl"), crate::replay::recording(3)).unwrap();
     set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
     let (code, _, errors) = said(state.path(), &["replay", state.path().to_str().unwrap()]);
     let (alone, ..) = said(state.path(), &["replay", closed.to_str().unwrap()]);
