@@ -138,6 +138,7 @@ pub const SETTINGS: &[Setting] = &[
         "the provider keeps the history",
         "the next request",
     ),
+    setting(Responses, StatePlace::Request("conversation"), "the provider keeps the history", "the next request"),
     setting(Chat, StatePlace::Instructions, "instructions", "later ones"),
     setting(Chat, StatePlace::Request("prompt_cache_options"), "what is cached, and how long", "the next request"),
     setting(Gemini, StatePlace::Thought, "the reasoning of the current turn", "the next user message"),

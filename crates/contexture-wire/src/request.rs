@@ -125,10 +125,19 @@ impl<'a> Request<'a> {
     /// The response that it continues, if the provider keeps the history.
     pub fn previous_response(&self) -> Option<Cow<'a, str>> {
         match self.format {
-            Format::Responses => self.fields.text("previous_response_id"),
+            Format::Responses => self.fields.text("previous_response_id").or_else(|| self.kept_conversation()),
             Format::Messages => self.thread()?.text("previous_message_id"),
             Format::Chat | Format::Gemini => None,
         }
+    }
+
+    /// The conversation that the provider keeps, by its id.
+    fn kept_conversation(&self) -> Option<Cow<'a, str>> {
+        let named = self.fields.get("conversation").filter(|named| named.get() != "null")?;
+        Fields::parse(named.get())
+            .ok()
+            .and_then(|fields| fields.text("id"))
+            .or_else(|| self.fields.text("conversation"))
     }
 
     /// Whether the provider keeps its messages for the requests after it, or kept those before it.

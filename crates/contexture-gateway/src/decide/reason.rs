@@ -25,7 +25,7 @@ pub(crate) enum PassReason {
     #[error("held out for comparison")]
     HeldOut,
     /// Its history is with the provider.
-    #[error("its history is with the provider (`previous_response_id`), so there is nothing to fold")]
+    #[error("its history is with the provider (`previous_response_id` or `conversation`), so there is nothing to fold")]
     Elsewhere,
     /// Its history is with the provider, in a thread.
     #[error(

@@ -322,19 +322,30 @@ fn begins(turns: &[Turn]) -> Result<(), String> {
     }
 }
 
-/// What a tool of the provider's own found is after the call of it. Reported with
+/// What a tool of the provider's own found is after the call of it, and so is what a script of the provider's called: both
+/// in one turn of the model, which results do not end. Reported with
 /// <https://github.com/anthropics/claude-code/issues/64383>.
 fn server_results(turns: &[Turn]) -> Result<(), String> {
+    let mut begun: HashSet<String> = HashSet::new();
     for (at, turn) in turns.iter().enumerate() {
-        for (n, block) in turn.blocks.iter().enumerate() {
+        if turn.role == "user" && !turn.blocks.iter().any(|block| block["type"] == "tool_result") {
+            begun.clear();
+        }
+        for block in &turn.blocks {
             let kind = block["type"].as_str().unwrap_or_default();
-            let is_call = |before: &&Value| before["type"].as_str().is_some_and(|kind| kind.ends_with("_tool_use"));
-            let mut calls = turn.blocks[..n].iter().filter(is_call);
-            if kind.ends_with("_tool_result") && !calls.any(|call| call["id"] == block["tool_use_id"]) {
+            let has_begun = |id: &Value| id.as_str().is_some_and(|id| begun.contains(id));
+            if kind.ends_with("_tool_result") && !has_begun(&block["tool_use_id"]) {
                 return Err(format!(
                     "messages.{at}: unexpected `tool_use_id` found in `{kind}` blocks: {}. Each `{kind}` block must have a corresponding `server_tool_use` block before it.",
                     block["tool_use_id"]
                 ));
+            }
+            let caller = &block["caller"]["tool_id"];
+            if kind == "tool_use" && !caller.is_null() && !has_begun(caller) {
+                return Err(format!("messages.{at}: `caller.tool_id` {caller} of a `tool_use` block was not found"));
+            }
+            if kind.ends_with("_tool_use") {
+                begun.extend(block["id"].as_str().map(str::to_owned));
             }
         }
     }
@@ -460,6 +471,19 @@ fn item_ids(items: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
+/// What a program called, and what it printed, comes after the program.
+fn called_by_programs(items: &[Value]) -> Result<(), String> {
+    for (at, item) in items.iter().enumerate() {
+        let is_output = item["type"] == "program_output";
+        let program = if is_output { &item["call_id"] } else { &item["caller"]["caller_id"] };
+        let is_there = |other: &Value| other["type"] == "program" && other["call_id"] == *program;
+        if !program.is_null() && !items[..at].iter().any(is_there) {
+            return Err(format!("No program found with call_id {program}, for input[{at}]."));
+        }
+    }
+    Ok(())
+}
+
 fn responses(body: &Value) -> Result<(), String> {
     let items = body["input"].as_array().ok_or("Missing required parameter: 'input'.")?;
     let has_past = !body["previous_response_id"].is_null();
@@ -483,6 +507,7 @@ fn responses(body: &Value) -> Result<(), String> {
             }
         }
     }
+    called_by_programs(items)?;
     if body["model"].as_str().is_some_and(|model| model.contains("gpt-")) {
         item_ids(items)?;
     }

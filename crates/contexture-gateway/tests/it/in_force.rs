@@ -231,6 +231,97 @@ async fn what_is_only_referred_to_or_not_known_ends_no_folding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_scripts_of_the_provider_called_stays_with_them() {
+    check("programs", Format::Responses, |body| {
+        let caller = json!({"type": "program", "caller_id": "p1"});
+        let call = |n: usize| {
+            json!({"type": "function_call", "id": format!("fc_p{n}"), "call_id": format!("pc{n}"), "name": "Read",
+                "arguments": "{\"file_path\":\"a.rs\"}", "caller": caller})
+        };
+        let output = |n: usize| {
+            json!({"type": "function_call_output", "call_id": format!("pc{n}"), "caller": caller,
+                "output": "a line of this part\n".repeat(300)})
+        };
+        let code = "for (const n of [0, 1, 2]) await tools.Read({file_path: 'a.rs'});";
+        let program = json!({"type": "program", "id": "prog_1", "call_id": "p1", "code": code, "fingerprint": "fp"});
+        let ended =
+            json!({"type": "program_output", "id": "po_1", "call_id": "p1", "result": "3 read", "status": "completed"});
+        let mut items = vec![program];
+        items.extend((0..3).flat_map(|n| [call(n), output(n)]));
+        items.push(ended);
+        insert(body, "input", 6, &items);
+    })
+    .await;
+    check("code that runs at the provider", Format::Messages, |body| {
+        let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_7"});
+        let call = |n: usize| json!({"type": "tool_use", "id": format!("pc{n}"), "name": "Read", "input": {"file_path": "a.rs"}, "caller": caller});
+        let output = |n: usize| {
+            let text = "a line of this part\n".repeat(300);
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("pc{n}"), "content": text}]})
+        };
+        let begun = json!({"type": "server_tool_use", "id": "srvtoolu_7", "name": "code_execution", "input": {"code": "read()"}});
+        let ended = json!({"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_7",
+            "content": {"type": "code_execution_result", "stdout": "3 read", "stderr": "", "return_code": 0, "content": []}});
+        let messages = [
+            json!({"role": "assistant", "content": [begun, call(0)]}), output(0),
+            json!({"role": "assistant", "content": [call(1)]}), output(1),
+            json!({"role": "assistant", "content": [call(2)]}), output(2),
+            json!({"role": "assistant", "content": [ended, {"type": "text", "text": "All are read."}]}),
+            json!({"role": "user", "content": "Good. Go on."}),
+        ];
+        // Behind the first result, so that roles still alternate.
+        insert(body, "messages", 3, &messages);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_that_newer_sdks_have_are_accepted_after_folds() {
+    check("a change of the model, pages and listings", Format::Messages, |body| {
+        body["mcp_servers"] = json!([{"type": "url", "name": "docs", "url": "https://docs.example"}]);
+        let listing = json!({"type": "mcp_tool_listing", "mcp_server_name": "docs", "tools": [{"name": "find", "input_schema": {"type": "object"}}]});
+        let asked = json!({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "find", "server_name": "docs", "input": {"for": "x"}});
+        let found = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": [{"type": "text", "text": "y"}]});
+        let fallback = json!({"type": "fallback", "from": {"model": "claude-opus-5-5"}, "to": {"model": "claude-sonnet-5-5"}});
+        let call = json!({"type": "tool_use", "id": "b1", "name": "navigate", "toolset_name": "browser", "input": {"url": "https://x"}});
+        let state = json!({"type": "browser_state", "tabs": [{"id": 1, "url": "https://x", "active": true}]});
+        let result = json!({"type": "tool_result", "tool_use_id": "b1", "toolset_name": "browser", "content": [{"type": "text", "text": "seen"}, state]});
+        let messages = [
+            json!({"role": "assistant", "content": [listing, asked, found, fallback, {"type": "text", "text": "I look there."}, call]}),
+            json!({"role": "user", "content": [result]}),
+        ];
+        insert(body, "messages", 3, &messages);
+    })
+    .await;
+    check("parts of the provider's own tools", Format::Gemini, |body| {
+        let asked = json!({"toolCall": {"id": "g1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["x"]}}, "thoughtSignature": "c2ln"});
+        let found = json!({"toolResponse": {"id": "g1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"search_suggestions": "y"}}});
+        let ran = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
+        let result = json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}});
+        let messages = [
+            json!({"role": "model", "parts": [asked, found, ran, result, {"text": "I have looked."}]}),
+            json!({"role": "user", "parts": [{"text": "Good. Go on."}]}),
+        ];
+        insert(body, "contents", 1, &messages);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_the_provider_keeps_passes() {
+    let provider = Provider::start().await;
+    let gateway = provider.gateway(small()).await;
+    for (n, kept) in [json!("conv_1"), json!({"id": "conv_1"})].into_iter().enumerate() {
+        let item = json!({"type": "message", "role": "user", "content": "x\n".repeat(100_000)});
+        let body = json!({"model": "gpt-6.1-sol", "conversation": kept, "input": [item]}).to_string();
+        assert_eq!(post(&gateway, Format::Responses, body.clone()).await.0, 200);
+        assert_eq!(provider.last().body, body);
+        let record = records(&gateway, n + 1).await.pop().unwrap();
+        assert!(record.passed.as_deref().is_some_and(|why| why.contains("history")), "{record:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_a_summary_of_the_providers_folding_begins_anew() {
     let block = json!({"type": "compaction", "content": "All modules were looked at.", "signature": "c2ln"});
     let bodies = check("a signed summary", Format::Messages, |body| {

@@ -206,7 +206,8 @@ async fn a_history_that_is_with_the_provider_is_one_conversation_and_says_why_no
         post(&gateway, Format::Responses, ask(text, Some("m1"))).await;
     }
     let records = records(&gateway, 3).await;
-    let why = "its history is with the provider (`previous_response_id`), so there is nothing to fold";
+    let why =
+        "its history is with the provider (`previous_response_id` or `conversation`), so there is nothing to fold";
     assert_eq!(records[1].passed.as_deref(), Some(why));
     assert!(records[0].conversation.is_some());
     assert_eq!(
