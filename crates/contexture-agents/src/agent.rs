@@ -8,7 +8,7 @@ use crate::data::{Text, Texts, data};
 use crate::output::{AsideQuestions, Compaction, HarnessNotes, OutputMarks, SessionHeaders, Typed};
 use crate::recordings::Recordings;
 use crate::run::Run;
-use crate::tool::{Sample, Says, Tool};
+use crate::tool::{NeededTools, Sample, Says, Tool};
 
 data! {
     /// An agent.
@@ -29,6 +29,8 @@ data! {
         notes: HarnessNotes,
         /// Where a person types, if that can be told from what it writes in the user's role itself.
         typed: Option<Typed>,
+        /// What cannot be left out of its tools.
+        needs: Option<NeededTools>,
         /// How it asks for a summary.
         compaction: Compaction,
         /// What it asks beside the conversation, with messages out of it.

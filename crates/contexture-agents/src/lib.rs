@@ -24,4 +24,4 @@ pub use run::{
     Address, Beaten, DirectoryReach, Install, PlacedFile, RouteChoice, Run, SettingPlace, Trial, TrialArguments,
     Upstream,
 };
-pub use tool::{Does, Frame, PrintedForm, Sample, Says, Style, Tool};
+pub use tool::{Does, Frame, NeededTools, PrintedForm, Sample, Says, Style, Tool};

@@ -91,6 +91,19 @@ pub enum Frame {
 }
 
 data! {
+    /// What cannot be left out of an agent's tools, if it knows which tools leave.
+    NeededTools {
+        /// What is between the server and the tool in the names of tools of MCP servers.
+        server_end: Text,
+    } and {
+        /// How these names begin.
+        server_start: Text,
+        /// Tools that it cannot do without, beside those that do something with files.
+        tools: Texts,
+        /// Files, and directories of files, in which tools are named, beside what it sends.
+        named_in: Texts,
+    }
+
     /// A tool.
     Tool {
         /// What it does.

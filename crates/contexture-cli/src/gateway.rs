@@ -5,6 +5,7 @@ mod agents;
 pub(crate) mod place;
 mod keys;
 mod flags;
+mod lean;
 mod print;
 mod compared;
 mod words;

@@ -26,6 +26,7 @@ use crate::accept::health::Readiness;
 use crate::accept::serving::serve;
 use crate::account::record::RequestRecord;
 use crate::decide::decider::Decider;
+use crate::lean::{LOOK_BACK_MS, Leaner};
 use crate::options::Options;
 use crate::provider::client::ProviderClient;
 use crate::report::receipt::Receipt;
@@ -83,6 +84,7 @@ impl Gateway {
             let _ = store.note_gateway(&RunningGateway { id, address, token, pid, host });
         }
         let shared = Arc::new(SharedState {
+            leaner: leaner(&options, store.clone()).await,
             decider: Arc::new(Decider::new(options.clone(), store.clone())),
             spending: Arc::new(Spending::new(options.cap, id.clone(), store.clone())),
             session: Session::new(id, store.clone()),
@@ -255,6 +257,14 @@ async fn kept(options: &Options, store: Arc<dyn Store>) -> Vec<String> {
     };
     let texts = "no texts are kept (`--no-texts`): after a restart conversations are folded anew".to_owned();
     expiring.into_iter().chain((!options.keeps_texts).then_some(texts)).collect()
+}
+
+/// What leaves tools out, if that is asked for. What cannot be read of the conversations so far is not known.
+async fn leaner(options: &Options, store: Option<Arc<dyn Store>>) -> Option<Leaner> {
+    let asked = options.lean_tools.clone().filter(|_| !options.observe)?;
+    let (place, since) = (options.place()?, (options.clock.now().as_millis() as u64).saturating_sub(LOOK_BACK_MS));
+    let reading = tokio::task::spawn_blocking(move || store?.requests_since(since).ok());
+    Some(Leaner::new(asked, &place, &reading.await.ok().flatten().unwrap_or_default()))
 }
 
 /// Whether a URL leads to an address of this gateway, however it is written.

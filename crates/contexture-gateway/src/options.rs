@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::accept::access::AccessKey;
 use crate::accept::serving::HEADER_TIME;
 use crate::account::cap::Cap;
+use crate::lean::LeanTools;
 use crate::models::Models;
 use crate::provider::tls::ExtraRoots;
 use crate::provider::upstream::Upstreams;
@@ -98,6 +99,8 @@ pub struct Options {
     pub directory: Option<Arc<str>>,
     /// In which text of the user's role `#path` names a file beneath the directory.
     pub references: References,
+    /// Which tools leave; without it none do. What conversations called is known from the store.
+    pub lean_tools: Option<LeanTools>,
     /// Where conversations, decisions and receipts are stored: a file, or a database as `postgres://user@host/database`.
     /// `None` stores nothing.
     pub store: Option<PathBuf>,
@@ -160,6 +163,7 @@ impl Default for Options {
             diagnose: false,
             directory: None,
             references: References::default(),
+            lean_tools: None,
             store: None,
             store_bytes: STORE_BYTES,
             keep_days: KEEP_DAYS,

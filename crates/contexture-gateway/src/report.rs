@@ -1,5 +1,6 @@
 //! What is known of all requests together, and how people and other programs are told: receipts, statistics, telemetry.
 
+pub mod quota;
 pub mod receipt;
 pub mod told;
 pub mod compare;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::accept::access::Access;
 use crate::accept::health::Readiness;
 use crate::decide::decider::Decider;
+use crate::lean::Leaner;
 use crate::options::Options;
 use crate::provider::client::ProviderClient;
 use crate::report::receipt::Receipt;
@@ -18,6 +19,8 @@ use crate::write::Store;
 pub(crate) struct SharedState {
     pub(crate) options: Arc<Options>,
     pub(crate) decider: Arc<Decider>,
+    /// Leaves out tools that nobody calls, if that is asked for.
+    pub(crate) leaner: Option<Leaner>,
     pub(crate) session: Session,
     /// What was spent, against the cap.
     pub(crate) spending: Arc<Spending>,

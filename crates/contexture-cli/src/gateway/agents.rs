@@ -92,10 +92,15 @@ impl Agent {
         })
     }
 
+    /// Its file, if it has one.
+    pub(super) fn file(&self) -> Option<&'static contexture_agents::Agent> {
+        let is_it = |agent: &&contexture_agents::Agent| agent.run().is_some_and(|run| run.name() == self.name);
+        contexture_agents::agents().iter().find(is_it)
+    }
+
     /// In which text of messages it has a person's references to files.
     pub(super) fn references(&self) -> References {
-        let is_it = |agent: &&contexture_agents::Agent| agent.run().is_some_and(|run| run.name() == self.name);
-        let known = contexture_agents::agents().iter().find(is_it).and_then(|agent| agent.typed());
+        let known = self.file().and_then(|agent| agent.typed());
         known.map_or(References::Unknown, |typed| References::Beside(typed.beside()))
     }
 
@@ -385,9 +390,7 @@ fn set(upstreams: &mut Upstreams, upstream: Upstream, url: &str) {
 impl Agent {
     /// How many tokens of a model's window are free when it summarises its conversation; 0 if that is not known.
     pub(super) fn leaves(&self) -> u64 {
-        let is_it = |agent: &&contexture_agents::Agent| agent.run().is_some_and(|run| run.name() == self.name);
-        let known = contexture_agents::agents().iter().find(is_it);
-        known.and_then(|agent| agent.compaction().leaves()).copied().unwrap_or(0)
+        self.file().and_then(|agent| agent.compaction().leaves()).copied().unwrap_or(0)
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn path_of(file: &str, around: &Surroundings<'_>) -> Option<PathBuf> 
 }
 
 /// The same; a relative name may be that of several files, of which the nearest comes first.
-fn paths_of(file: &str, reach: DirectoryReach, around: &Surroundings<'_>) -> Vec<PathBuf> {
+pub(super) fn paths_of(file: &str, reach: DirectoryReach, around: &Surroundings<'_>) -> Vec<PathBuf> {
     let file = match (file.strip_prefix('{'), file.split_once('}')) {
         (Some(_), Some((variable, rest))) => {
             let (name, usual) = variable[1..].split_once('|').unwrap_or((&variable[1..], ""));

@@ -233,13 +233,14 @@ fn detailed(by: By, groups: &[ReceiptGroup]) -> TextTable {
         ("requests", Align::Right),
         ("written by the agent", Align::Right),
         ("sent", Align::Right),
-        ("billed", Align::Right),
+        ("paid", Align::Right),
         ("unchanged", Align::Right),
         ("", Align::Left),
         ("folds", Align::Right),
     ]);
     for group in groups {
         let ReceiptGroup { name, times_ms: (first_ms, last_ms), receipt, .. } = group;
+        let (paid, through) = receipt.amounts();
         table.row([
             name.clone(),
             if by == By::Conversation { group.title() } else { String::new() },
@@ -248,8 +249,8 @@ fn detailed(by: By, groups: &[ReceiptGroup]) -> TextTable {
             receipt.requests.to_string(),
             thousands(receipt.came),
             thousands(receipt.sent),
-            thousands(receipt.billed as u64),
-            thousands(receipt.passed_through as u64),
+            paid,
+            through,
             less_or_more(receipt.saved_share()),
             receipt.fold_count().to_string(),
         ]);

@@ -14,6 +14,7 @@ use super::agents::{self, Agent, Pointed};
 use super::configured::Surroundings;
 use super::flags::{self, GatewayFlags, web_address};
 use super::install::record::behind_installed;
+use super::lean::lean_tools;
 use super::print::{self, ReceiptExtent};
 use super::running::KeptNote;
 use super::signals::{Signals, exit_code};
@@ -38,6 +39,9 @@ pub struct RunCommand {
     /// Where requests go; otherwise to what the agent would have used
     #[arg(long, value_name = "URL", value_parser = web_address)]
     upstream: Option<String>,
+    /// Leave out tools that the last ten conversations of this project had and did not call
+    #[arg(long, conflicts_with_all = ["no_store", "observe"])]
+    lean_tools: bool,
     /// Print the whole receipt at the end, not only one line
     #[arg(long)]
     details: bool,
@@ -85,6 +89,13 @@ async fn run_agent(command: &RunCommand) -> Result<ExitStatus, Failure> {
     let mut options = Options { directory, memory, leaves, ..command.flags.options(&config, upstreams)? };
     if options.references == References::Unknown {
         options.references = agent.references();
+    }
+    if command.lean_tools {
+        if options.holdout > 0.0 {
+            let failure = Failure::usage("conversations that are held out are sent unchanged, with all tools");
+            return Err(failure.hint("leave out --lean-tools, or the hold-out share"));
+        }
+        options.lean_tools = Some(lean_tools(&agent, &around)?);
     }
     options.watchers.extend(telemetry.watchers());
     let inspector = command.flags.inspector(&mut options).await?;

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::place::StoreFlag;
 use super::running::{self, Elsewhere, LocalGateway};
 use crate::failure::Failure;
-use contexture_gateway::report::told::{less_or_more, used};
-use contexture_text::numbers::{counted, thousands};
+use contexture_gateway::report::told::used;
+use contexture_text::numbers::counted;
 
 /// List the running gateways, and what passed through them
 ///
@@ -101,11 +101,9 @@ fn of_receipt(receipt: &Receipt) -> String {
     let cap = receipt.cap.as_ref().filter(|cap| !cap.day.is_none());
     let cap = cap.map(|cap| format!(", today {}", used(&cap.day, &cap.day_spent))).unwrap_or_default();
     format!(
-        "{}, {} of {} tokens sent, {} billed, {}{cap}",
+        "{}, {}, {}{cap}",
         counted(receipt.requests, "request"),
-        thousands(receipt.sent),
-        thousands(receipt.came),
-        less_or_more(receipt.saved_share()),
+        receipt.saved(),
         counted(receipt.fold_count(), "fold")
     )
 }
@@ -116,8 +114,8 @@ mod tests {
 
     #[track_caller]
     fn check(billed: f64, passed_through: f64, expected: &str) {
-        let receipt = Receipt { requests: 2, sent: 800, came: 1000, billed, passed_through, ..Receipt::default() };
-        assert_eq!(of_receipt(&receipt), format!("2 requests, 800 of 1 000 tokens sent, {expected} billed, 0 folds"));
+        let receipt = Receipt { requests: 2, billed, passed_through, ..Receipt::default() };
+        assert_eq!(of_receipt(&receipt), format!("2 requests, {expected}, 0 folds"));
     }
 
     #[test]
@@ -132,9 +130,9 @@ mod tests {
 
     #[test]
     fn what_costs_more_is_said_to_cost_more() {
-        check(80.0, 100.0, "20 % less");
-        check(120.0, 100.0, "20 % more");
-        check(100.1, 100.0, "0 % less");
-        check(5.0, 0.0, "0 % less");
+        check(80.0, 100.0, "80 tokens instead of 100 tokens (20 % less)");
+        check(120.0, 100.0, "120 tokens instead of 100 tokens (20 % more)");
+        check(100.1, 100.0, "100 tokens instead of 100 tokens (0 % less)");
+        check(5.0, 0.0, "5 tokens instead of 0 tokens (0 % less)");
     }
 }

@@ -1,5 +1,6 @@
 //! What the program promises: its commands as a person runs them.
 
+mod accounts;
 mod gateway;
 #[cfg(unix)]
 mod strangers;

@@ -107,6 +107,11 @@ pub(crate) fn has_account(headers: &HeaderMap) -> bool {
     headers.contains_key("chatgpt-account-id")
 }
 
+/// Whether a request is paid by a plan, and not by its tokens.
+pub(crate) fn is_on_plan(headers: &HeaderMap) -> bool {
+    has_account(headers) || asks(headers).is_login
+}
+
 /// The headers of a response that report the use of a quota.
 pub(crate) fn quota_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let is_quota = |name: &HeaderName| QUOTAS.iter().any(|start| name.as_str().starts_with(start));

@@ -89,12 +89,48 @@ pub struct RequestRecord {
     pub whole_ms: u64,
     /// Headers that report the use of a quota.
     pub quota: Vec<(String, String)>,
+    /// Whether it was sent with the login of a plan, and not with a key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_on_plan: bool,
+    /// The tools of its conversation, if those leave that nobody calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsNote>,
     /// Tokens of memory in it, of all that was added to its conversation, by our own count.
     #[serde(skip_serializing_if = "is_none_of_it")]
     pub memory_tokens: u64,
     /// What these cost, in tokens at the plain input price.
     #[serde(skip_serializing_if = "is_free")]
     pub memory_cost: f64,
+}
+
+/// What is new of the tools of a conversation with a request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolsNote {
+    /// The conversation.
+    pub conversation: String,
+    /// A hash of where the agent works.
+    pub place: String,
+    /// How many messages the request has.
+    pub messages: usize,
+    /// With the first request, the tools that may leave.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<String>,
+    /// With the first request, those that are left out of the conversation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Those that were called for the first time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub called: Vec<String>,
+    /// Those of them that were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<String>,
+    /// About how many tokens of the request were left out.
+    #[serde(skip_serializing_if = "is_none_of_it")]
+    pub tokens: u64,
+    /// Whether the provider took the request only with all tools, so that all are sent from here on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_whole: bool,
 }
 
 fn is_none_of_it(tokens: &u64) -> bool {
@@ -178,6 +214,11 @@ impl RequestRecord {
     /// About how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         RECORD_BYTES + NOTE_BYTES * self.decided.len()
+    }
+
+    /// Dollars that were paid for it, and that pass-through would have cost, where they are known.
+    pub fn paid(&self) -> Option<(f64, f64)> {
+        dollars_of(self).flatten()
     }
 
     /// Says of a fold what it was billed, in place of what was estimated before.
@@ -307,7 +348,7 @@ impl Spent {
     /// What a request took: as its response says, or by our own count if it does not.
     pub fn of(record: &RequestRecord) -> Self {
         let Some(usage) = record.usage else { return record.unreported.unwrap_or_default() };
-        let dollars = dollars_of(record).flatten().map(|(paid, _)| paid);
+        let dollars = record.paid().map(|(paid, _)| paid);
         let is_guess = record.price_from.as_ref().is_some_and(|from| from.is_guess());
         Self {
             dollars: dollars.unwrap_or(0.0),

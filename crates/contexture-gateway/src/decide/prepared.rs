@@ -13,7 +13,7 @@ use super::text_bytes::text_bytes;
 use crate::account::bill::{Account, Bill, billed_input};
 use crate::account::cap::Spent;
 use crate::account::growth::BodyBytes;
-use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord};
+use crate::account::record::{DecidedNote, ProviderEditNote, RequestRecord, ToolsNote};
 use crate::account::sent_request::{Rewritten, SentRequest};
 use crate::conversation::Conversation;
 use crate::conversation::state::AcceptedForm;
@@ -108,6 +108,8 @@ pub(crate) struct PreparedRequest {
     memory: (u64, u64),
     /// What was decided before it, if something new was decided about it.
     before: Option<Arc<Plan>>,
+    /// What of its tools is noted, if those leave that nobody calls.
+    tools: Option<ToolsNote>,
 }
 
 impl PreparedRequest {
@@ -128,6 +130,24 @@ impl PreparedRequest {
             rewritten: None,
             memory: (0, 0),
             before: None,
+            tools: None,
+        }
+    }
+
+    /// Sets what of its tools is noted.
+    pub fn with_tools(self, tools: Option<ToolsNote>) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// The conversation, as its tools are noted, if some of them were left out.
+    pub fn lean_conversation(&self) -> Option<&str> {
+        self.tools.as_ref().filter(|tools| tools.tokens > 0).map(|tools| &*tools.conversation)
+    }
+
+    /// Handles that its provider took it only with all tools.
+    pub fn note_whole(&mut self) {
+        if let Some(tools) = &mut self.tools {
+            (tools.is_whole, tools.tokens) = (true, 0);
         }
     }
 
@@ -302,12 +322,12 @@ impl PreparedRequest {
         }
     }
 
-    /// Tokens that would be sent if more were done than to watch: by the provider's count where it is known, so that they
-    /// can be compared with what was sent.
-    pub fn would_send(&self, usage: Option<&Usage>) -> Option<u64> {
-        let own = self.outgoing.would_send()?;
-        let share = own as f64 / self.tokens.sent.max(1) as f64;
-        Some(usage.map_or(own, |usage| (usage.total_input() as f64 * share.min(1.0)) as u64))
+    /// Tokens that would be sent if more were done than to watch, by the provider's count, so that they can be compared with
+    /// what was sent: of a request that nothing would be done about, all of them.
+    pub fn would_send(&self, usage: &Usage) -> u64 {
+        let sent = usage.total_input();
+        let Some(own) = self.outgoing.would_send() else { return sent };
+        (sent as f64 * (own as f64 / self.tokens.sent.max(1) as f64).min(1.0)) as u64
     }
 
     /// What the provider did to the window by itself, for the record.
@@ -386,6 +406,7 @@ impl PreparedRequest {
             passed: self.outgoing.why().map(PassReason::to_string),
             decided: self.decided.clone(),
             budget: self.budget,
+            tools: self.tools.clone(),
             ..RequestRecord::default()
         }
     }
@@ -401,7 +422,6 @@ impl PreparedRequest {
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),
-            would_send: self.would_send(None),
             ..self.record(session, time_ms)
         }
     }

@@ -18,11 +18,12 @@ use crate::accept::collect::{MOST_BYTES, collected, discard};
 use crate::accept::incoming::{IncomingRequest, RequestScope};
 use crate::accept::refusal::{ErrorForm, refusal};
 use crate::accept::{guard, headers, health, routes};
-use crate::account::record::RequestRecord;
+use crate::account::record::{RequestRecord, ToolsNote};
 use crate::conversation::health::StopReason;
 use crate::decide::prepared::PreparedRequest;
 use crate::decide::progress::Progress;
 use crate::decide::reason::PassReason;
+use crate::lean::LeanRequest;
 use crate::models::said;
 use crate::provider::upstream::{Route, rest_of};
 use crate::send::exchange::{Bodies, Exchange, ProviderTarget, Timing, ToFollow, unreachable_upstream};
@@ -260,11 +261,16 @@ async fn model(
     if turn.is_some() {
         received = Instant::now();
     }
+    let (incoming, tools) = match unread {
+        None if !is_signed => lean(&shared, incoming).await,
+        _ => (incoming, None),
+    };
     let prepared = match unread {
         None if is_signed => shared.decider.unread(&incoming, PassReason::Signed),
         Some(why) => shared.decider.unread(&incoming, PassReason::Unread(why)),
         None => decided(&shared, &incoming, received).await,
     };
+    let prepared = prepared.with_tools(tools);
     drop(turn);
     let asked = Instant::now();
     let admission = match capped::admitted(&shared, route.format.into(), &incoming, &prepared).await {
@@ -291,6 +297,20 @@ async fn model(
 async fn turn<'s>(shared: &'s SharedState, incoming: &IncomingRequest) -> Option<SemaphorePermit<'s>> {
     // Nobody closes it, and without a turn it would only take more memory.
     if incoming.body.len() > LARGE_BYTES { shared.large.acquire().await.ok() } else { None }
+}
+
+/// A request without the tools that nobody calls, and what is noted of its tools. While a user has paused the gateway it
+/// stays as it is.
+async fn lean(shared: &Arc<SharedState>, incoming: IncomingRequest) -> (IncomingRequest, Option<ToolsNote>) {
+    if shared.leaner.is_none() || shared.decider.is_paused() {
+        return (incoming, None);
+    }
+    let (making, asked) = (shared.clone(), incoming.clone());
+    let made = tokio::task::spawn_blocking(move || making.leaner.as_ref()?.lean(&asked, making.decider.now_ms()));
+    // If that panicked, nothing leaves.
+    let Some(LeanRequest { body, note }) = made.await.ok().flatten() else { return (incoming, None) };
+    let body = body.unwrap_or_else(|| incoming.body.clone());
+    (IncomingRequest { body, ..incoming }, Some(note))
 }
 
 /// What counts the signals of harm in what is new of a conversation. Nothing waits for it but the record of the request.

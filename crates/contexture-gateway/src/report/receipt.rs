@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::account::cap::CapUse;
-use crate::account::record::{DecidedNote, DecisionKind, RequestRecord, dollars_of};
+use crate::account::record::{DecidedNote, DecisionKind, RequestRecord, ToolsNote, dollars_of};
 use crate::account::signals::SignalCounts;
 use crate::models::Source;
+use crate::report::quota::{self, QuotaUse};
 
 /// What the figures about a model rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,8 +107,23 @@ pub struct Receipt {
     /// What memory added.
     #[serde(default, skip_serializing_if = "MemoryReceipt::is_empty")]
     pub memory: MemoryReceipt,
+    /// What was left out of tools that nobody calls.
+    #[serde(default, skip_serializing_if = "LeanReceipt::is_empty")]
+    pub lean: LeanReceipt,
     /// Headers that report the use of a quota, as last received.
     pub quota: BTreeMap<String, String>,
+    /// What was used of quotas, by the header that says it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quota_used: BTreeMap<String, QuotaUse>,
+    /// Billed requests with the login of a plan.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub on_plan: usize,
+    /// How long providers took to begin their answers, in milliseconds at the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_ms: Option<u64>,
+    /// The same in conversations that were held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_begun_ms: Option<u64>,
     /// How much of the cap is used, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap: Option<CapUse>,
@@ -164,6 +180,35 @@ impl MemoryReceipt {
     }
 }
 
+/// What was left out of tools that nobody calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeanReceipt {
+    /// Conversations out of which some were left.
+    pub conversations: usize,
+    /// How many declarations that were.
+    pub tools: usize,
+    /// About how many tokens of all requests.
+    pub tokens: u64,
+    /// Those that were called all the same, with how often.
+    pub missed: BTreeMap<String, usize>,
+    /// Conversations that got all their tools again because the provider refused them without some.
+    pub whole: usize,
+}
+
+impl LeanReceipt {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, note: &ToolsNote) {
+        self.conversations += usize::from(!note.left_out.is_empty());
+        self.tools += note.left_out.len();
+        self.tokens += note.tokens;
+        self.whole += usize::from(note.is_whole);
+        note.missed.iter().for_each(|name| *self.missed.entry(name.clone()).or_default() += 1);
+    }
+}
+
 /// Most folds, and most requests of a kind, that a receipt lists; the others are counted.
 const MOST_LISTED: usize = 10_000;
 const MOST_NAMED: usize = 100;
@@ -192,6 +237,8 @@ pub(crate) struct Totals {
     /// By conversation: whether it is held out, and what happened in it.
     signals: HashMap<String, (bool, SignalCounts)>,
     own_us: Spread,
+    /// How long answers took to begin, and those of conversations that were held out.
+    begun_ms: [Spread; 2],
     dollars: (f64, f64),
     is_unpriced: bool,
     /// Records that could never be written.
@@ -220,6 +267,9 @@ impl Totals {
         if record.format.is_some() && !record.is_open {
             self.own_us.add(record.own_us);
         }
+        if record.usage.is_some() && !record.is_simulated {
+            self.begun_ms[usize::from(record.is_held_out == Some(true))].add(record.first_byte_ms);
+        }
         match dollars_of(record) {
             Some(Some((paid, through))) => self.dollars = (self.dollars.0 + paid, self.dollars.1 + through),
             Some(None) => self.is_unpriced = true,
@@ -247,6 +297,7 @@ impl Totals {
             }
         }
         receipt.own_us = (self.own_us.at(0.5), self.own_us.at(0.99));
+        [receipt.begun_ms, receipt.held_out_begun_ms] = self.begun_ms.each_ref().map(Spread::median);
         receipt.unsaved += self.lost;
         match missing {
             Missing::Late => receipt.late = unwritten.count(),
@@ -280,6 +331,10 @@ impl Spread {
         let cut = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
         *self.counts.entry(value >> cut << cut).or_default() += 1;
         self.count += 1;
+    }
+
+    fn median(&self) -> Option<u64> {
+        (self.count > 0).then(|| self.at(0.5))
     }
 
     /// The value below which this share of all is.
@@ -362,6 +417,11 @@ impl Receipt {
             edits.cleared += edit.cleared;
             edits.cleared_tokens += edit.cleared_tokens;
         }
+        if let Some(note) = &record.tools {
+            self.lean.add(note);
+        }
+        self.on_plan += usize::from(record.is_on_plan && record.bill.is_some());
+        quota::add(&mut self.quota_used, &record.quota);
         self.quota.extend(record.quota.iter().cloned());
         self.note_model(record);
     }
@@ -390,9 +450,11 @@ impl Receipt {
         self.models.values().any(|model| model.dollars.is_some() && model.dollars_from.is_guess())
     }
 
-    /// The savings as a share of pass-through's bill; negative if the gateway cost more.
+    /// How much less was paid, as a share of what unchanged requests would have cost: of dollars, or of tokens where a
+    /// price is not known. Negative if the gateway cost more.
     pub fn saved_share(&self) -> f64 {
-        if self.passed_through > 0.0 { 1.0 - self.billed / self.passed_through } else { 0.0 }
+        let (paid, through) = self.dollars.unwrap_or((self.billed, self.passed_through));
+        if through > 0.0 { 1.0 - paid / through } else { 0.0 }
     }
 }
 

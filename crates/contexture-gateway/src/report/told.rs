@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contexture_text::date;
 use contexture_text::numbers::{counted, thousands};
 
+use super::quota::shortest;
 use super::receipt::{ModelNote, Receipt};
 use crate::account::cap::{CapAmounts, CapUse, Spent, dollars};
 use crate::account::signals::SignalCounts;
@@ -49,7 +50,10 @@ impl Receipt {
         if self.with_usage == 0 {
             return format!("{what}; {}", self.why_unbilled());
         }
-        let (paid, through) = self.amounts();
+        if self.on_plan == self.with_usage && self.changed > 0 {
+            return format!("{}, {what}", self.quota_told());
+        }
+        let paid = self.amounts().0;
         let guessed = if self.dollars.is_some() && self.has_guessed_prices() { ", by guessed prices" } else { "" };
         match self.would_send.filter(|_| is_watching) {
             Some(would) => {
@@ -57,7 +61,7 @@ impl Receipt {
                 format!("{paid}{guessed}, {what}; would have sent {}", less_or_more(share))
             }
             None if self.changed == 0 => format!("{paid}{guessed}, {what}; nothing was changed"),
-            None => format!("{paid} instead of {through} ({}){guessed}, {what}", less_or_more(self.amount_share())),
+            None => format!("{}{guessed}, {what}", self.saved()),
         }
     }
 
@@ -69,13 +73,28 @@ impl Receipt {
         }
     }
 
-    /// How much less was paid, as a share of what unchanged requests would have cost, in what both are told.
-    fn amount_share(&self) -> f64 {
-        match self.dollars {
-            Some((paid, through)) if through > 0.0 => 1.0 - paid / through,
-            Some(_) => 0.0,
-            None => self.saved_share(),
+    /// What was used of the quota of a plan, and what it would have been if the plan counts as prices do.
+    fn quota_told(&self) -> String {
+        let less = less_or_more(self.saved_share());
+        let share = |share: f64| if share > 0.0 && share < 0.01 { "under 1 %".to_owned() } else { percent(share) };
+        match shortest(&self.quota_used) {
+            Some(quota) => {
+                let would = quota.used / (1.0 - self.saved_share()).max(f64::EPSILON);
+                format!(
+                    "{} of the {} quota instead of about {} ({less})",
+                    share(quota.used),
+                    quota.length,
+                    share(would)
+                )
+            }
+            None => format!("what was used of the quota is not known; {less} by prices"),
         }
+    }
+
+    /// Both, and how much less was paid.
+    pub fn saved(&self) -> String {
+        let (paid, through) = self.amounts();
+        format!("{paid} instead of {through} ({})", less_or_more(self.saved_share()))
     }
 
     fn why_unbilled(&self) -> &'static str {
@@ -107,6 +126,7 @@ impl Receipt {
             )
         }));
         lines.extend(self.memory_told());
+        lines.extend(self.lean_told());
         let passed: usize = self.passed.values().sum();
         if passed > 0 {
             let told = format!("{} with nothing new decided: {}", counted(passed, "request"), reasons(&self.passed));
@@ -120,6 +140,7 @@ impl Receipt {
         let (median, worst) = self.own_us;
         let told = format!("{} ms at the median, {} ms at the 99th percentile", ms(median), ms(worst));
         lines.push(ToldLine::new("own work", told));
+        lines.extend(self.begun_told());
         lines.extend(self.warnings());
         lines.extend(self.signals_told());
         lines.extend(self.cap.iter().flat_map(cap_told));
@@ -131,9 +152,20 @@ impl Receipt {
         lines
     }
 
+    /// How long answers took to begin, beside those to unchanged requests.
+    fn begun_told(&self) -> Option<ToldLine> {
+        let seconds = |ms: u64| format!("{:.1} s", ms as f64 / 1_000.0);
+        let unchanged = match self.held_out_begun_ms {
+            Some(ms) => format!("{} in conversations that were held out", seconds(ms)),
+            None => "unchanged is not known, --holdout compares".to_owned(),
+        };
+        let told = format!("answers began after {} at the median; {unchanged}", seconds(self.begun_ms?));
+        Some(ToldLine::new("first byte", told))
+    }
+
     /// Why more was paid than unchanged requests would have cost, if it was.
     fn dearer_told(&self) -> Option<ToldLine> {
-        let share = -self.amount_share();
+        let share = -self.saved_share();
         let forced = self.folds.iter().filter(|fold| fold.is_forced).count();
         let why = match (forced, self.folds.len()) {
             (0, 0) => return None,
@@ -221,7 +253,11 @@ impl Receipt {
         let mut lines: Vec<ToldLine> = Vec::new();
         for fold in self.folds.iter().take(MOST_FOLDS) {
             let (before, after) = (thousands(fold.before_tokens), thousands(fold.after_tokens));
-            lines.push(ToldLine::new(subject, format!("{before} tokens to {after}: {}", fold.reason)));
+            let view = fold
+                .in_view
+                .map(|share| format!("; {} of what was last read of files in use is in view", percent(share)));
+            let told = format!("{before} tokens to {after}: {}{}", fold.reason, view.unwrap_or_default());
+            lines.push(ToldLine::new(subject, told));
         }
         let unseen: BTreeSet<&String> = self.folds.iter().flat_map(|fold| &fold.unseen).collect();
         if !unseen.is_empty() {
@@ -264,6 +300,32 @@ impl Receipt {
         if memory.late > 0 {
             let told = format!("was late {}: what it finds then goes with the next request", times(memory.late));
             lines.push(ToldLine::urgent("memory", told));
+        }
+        lines
+    }
+
+    /// What was left out of tools, and what of that was called: somebody asked for it.
+    fn lean_told(&self) -> Vec<ToldLine> {
+        let lean = &self.lean;
+        let mut lines = Vec::new();
+        if lean.tools > 0 {
+            let told = format!(
+                "{} left out of {}, about {} tokens of all requests, which do not count as saved",
+                counted(lean.tools, "declaration"),
+                counted(lean.conversations, "conversation"),
+                thousands(lean.tokens)
+            );
+            lines.push(ToldLine::urgent("tools", told));
+        }
+        if !lean.missed.is_empty() {
+            let told =
+                format!("called although left out, and there in the next conversation: {}", reasons(&lean.missed));
+            lines.push(ToldLine::urgent("tools", told));
+        }
+        if lean.whole > 0 {
+            let count = counted(lean.whole, "conversation");
+            let told = format!("the provider refused {count} without some tools, so all are sent there");
+            lines.push(ToldLine::urgent("tools", told));
         }
         lines
     }
@@ -406,6 +468,25 @@ mod tests {
         check(&Receipt::default(), false, "no request was seen: nothing passed through the gateway");
         let unread = Receipt { with_usage: 0, without_usage: 2, ..one };
         check(&unread, false, "1 request, 1 conversation; no response reported its usage");
+    }
+
+    #[test]
+    fn on_a_plan_the_share_of_the_quota_comes_first() {
+        use crate::report::quota::QuotaUse;
+        let plan = Receipt { on_plan: 41, ..receipt() };
+        let unknown = "what was used of the quota is not known; 52 % less by prices, 41 requests, 3 conversations";
+        assert_eq!(plan.told(false), unknown);
+        let used = |used: f64| {
+            let quota = QuotaUse { length: "5-hour".to_owned(), first: 0.1, now: 0.1 + used, used };
+            let quota_used = BTreeMap::from([("anthropic-ratelimit-unified-5h-utilization".to_owned(), quota)]);
+            Receipt { quota_used, ..plan.clone() }
+        };
+        let told = "12 % of the 5-hour quota instead of about 25 % (52 % less), 41 requests, 3 conversations";
+        assert_eq!(used(0.12).told(false), told);
+        let told = "under 1 % of the 5-hour quota instead of about under 1 % (52 % less), 41 requests, 3 conversations";
+        assert_eq!(used(0.004).told(false), told);
+        let some = Receipt { on_plan: 40, ..used(0.12) };
+        check(&some, false, "$0.61 instead of $1.27 (52 % less), 41 requests, 3 conversations");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) struct ProviderTarget {
 pub(crate) struct Bodies {
     /// As received.
     pub(crate) came: Bytes,
-    /// The decompressed text of the received body.
+    /// The decompressed text of the received body, without the tools that were left out.
     pub(crate) text: Bytes,
     /// As it is sent.
     sent: Bytes,
@@ -60,6 +60,7 @@ impl Bodies {
     pub(crate) async fn new(came: Bytes, text: Bytes, prepared: &PreparedRequest, coding: Coding) -> Self {
         let sent = match prepared.body() {
             Some(body) => coding.packed(body.clone()).await,
+            None if prepared.lean_conversation().is_some() => coding.packed(text.clone()).await,
             None => came.clone(),
         };
         Self { came, text, sent }
@@ -141,11 +142,12 @@ impl Exchange {
             self.prepared.note_sizes(sizes);
         }
         self.following = self.to_follow.take().map(|follow| follow());
-        if let Some(first) = rejection
-            && self.prepared.body().is_some()
-        {
-            answer = self.retried(first).await;
-        }
+        let is_rewritten = self.prepared.body().is_some();
+        answer = match rejection {
+            Some(first) if is_rewritten => self.retried(first).await,
+            Some(_) => self.with_all_tools(answer).await,
+            None => answer,
+        };
         self.begun.wait(BEGINNING).await;
         match answer {
             Ok(answer) => self.pass(answer),
@@ -185,10 +187,33 @@ impl Exchange {
             None if again.as_ref().is_ok_and(|answer| answer.status().is_success()) => SecondAnswer::Accepted,
             _ => SecondAnswer::Other,
         };
+        if said == SecondAnswer::Accepted && unbound.is_none() {
+            self.note_whole();
+        }
         let unbound = unbound.map(|(_, plan)| plan);
         let accepted = AcceptedForm::Original { was_earlier_refused: was_earlier_tried, unbound };
         self.prepared.give_up(said, kinds, accepted);
         again
+    }
+
+    /// Sends a request as it came after it was refused without some of its tools. Without that, the answer is the same.
+    async fn with_all_tools(&mut self, answer: ProviderAnswer) -> ProviderAnswer {
+        if self.prepared.lean_conversation().is_none() {
+            return answer;
+        }
+        let again = self.post(self.bodies.came.clone()).await;
+        if again.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+            self.note_whole();
+        }
+        again
+    }
+
+    /// Notes that the conversation has all its tools from here on, if some were left out.
+    fn note_whole(&mut self) {
+        if let Some((leaner, conversation)) = self.shared.leaner.as_ref().zip(self.prepared.lean_conversation()) {
+            leaner.give_up(conversation);
+        }
+        self.prepared.note_whole();
     }
 
     /// The other forms in which the request can be sent.
@@ -371,8 +396,9 @@ impl Exchange {
             own_us: timing.own.as_micros() as u64,
             first_byte_ms: first_byte.as_millis() as u64,
             whole_ms: whole.as_millis() as u64,
-            would_send: prepared.would_send(usage.as_ref()),
+            would_send: usage.filter(|_| shared.options.observe).map(|usage| prepared.would_send(&usage)),
             quota,
+            is_on_plan: headers::is_on_plan(&self.target.headers),
             ..prepared.whole_record(shared.session.id(), time_ms)
         }
     }

@@ -218,3 +218,31 @@ async fn the_account_of_outputs_that_are_shortened_is_right() {
     // What was never sent can only be estimated. By its length alone, it would be a tenth too little.
     check_within(0.06, "dense outputs", &agent, 20_000, by_words).await;
 }
+
+/// Code with many signs: five bytes for two tokens.
+fn dense(block: &Value) -> u64 {
+    block.to_string().len() as u64 * 2 / 5
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_would_be_done_nothing_is_said_to_be_saved() {
+    for counting in [dense as Counting, sparse] {
+        let provider = Provider::start().await;
+        provider.count_by(counting);
+        let gateway = provider.gateway(Options { observe: true, budget: Some(100_000), ..small() }).await;
+        let mut agent = Agent::new(Format::Responses, "Please look around.");
+        for n in 0..4 {
+            agent.call("I look.", "Bash", json!({"command": format!("ls {n}")}), &format!("part_{n}.rs"));
+        }
+        let requests = agent.requests();
+        for at in &requests {
+            post(&gateway, agent.format, agent.request(*at, false)).await;
+        }
+        // Of a request whose history is with the provider, nothing would be left out either.
+        let kept = json!({"model": "gpt-5", "previous_response_id": "r1", "input": [{"role": "user", "content": "a ".repeat(9_000)}]});
+        post(&gateway, agent.format, kept.to_string()).await;
+        let receipt = Receipt::of(&records(&gateway, requests.len() + 1).await);
+        assert_eq!(receipt.would_send, Some(receipt.sent), "{:?}", receipt.decided);
+        assert!(receipt.told(true).ends_with("would have sent 0 % less"), "{}", receipt.told(true));
+    }
+}

@@ -356,9 +356,10 @@ async fn what_is_sent_because_deciding_takes_long_is_sent_again_by_another_gatew
             let body = agent.request(at, false);
             post(&slow, format, body.clone()).await;
             let sent = provider.last().body;
+            // Whether what was sent is in the store is known once there is a record; without that the other one cannot have it.
+            let record = records(&slow, n + 1).await.pop().unwrap();
             // The first gateway may still be deciding.
             post(&other, format, body).await;
-            let record = records(&slow, n + 1).await.pop().unwrap();
             late += usize::from(record.passed.is_some());
             // Both write to one file, and a busy machine may make one of them give up.
             if !record.is_unsaved {

@@ -32,6 +32,7 @@ mod harms;
 mod in_force;
 mod in_process;
 mod kills;
+mod lean;
 mod limits;
 mod many;
 mod masks;

@@ -88,7 +88,7 @@ impl Archive {
             answer: answer(&connection, conversation, n)?,
             signals: signals(&connection, conversation, n)?,
             usual: usual(&line, &around),
-            dollars: dollars(&line),
+            dollars: line.record.paid(),
             line,
         }))
     }
@@ -319,13 +319,4 @@ fn usual(line: &RequestLine, around: &[RequestLine]) -> f64 {
     let mut bills: Vec<f64> = others.filter_map(|other| other.record.bill).map(|bill| bill.billed).collect();
     bills.sort_by(f64::total_cmp);
     bills.get(bills.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// Dollars that were paid, and that pass-through would have cost.
-fn dollars(line: &RequestLine) -> Option<(f64, f64)> {
-    let record = &line.record;
-    let ((usage, bill), (input, output)) = record.usage.zip(record.bill).zip(record.dollars)?;
-    let (through, output_through) = record.dollars_through.unwrap_or((input, output));
-    let out = usage.output as f64;
-    Some(((bill.billed * input + out * output) / 1e6, (bill.passed_through * through + out * output_through) / 1e6))
 }

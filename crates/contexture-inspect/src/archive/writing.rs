@@ -197,12 +197,7 @@ pub fn add_to_conversation(
 ) -> Result<(), StoreError> {
     let billed = record.usage.zip(record.bill);
     let bill = billed.map(|(_, bill)| bill).unwrap_or_default();
-    let dollars = billed.zip(record.dollars).map(|((usage, bill), (input, output))| {
-        let output = usage.output as f64 * output;
-        let through = record.dollars_through.map_or(input, |(input, _)| input);
-        let output_through = record.dollars_through.map_or(output, |(_, price)| usage.output as f64 * price);
-        ((bill.billed * input + output) / 1e6, (bill.passed_through * through + output_through) / 1e6)
-    });
+    let dollars = record.paid();
     let folds = record.decided.iter().filter(|note| note.is_fold()).count();
     let sql = "UPDATE conversations SET came = came + ?2, sent = sent + ?3, billed = billed + ?4,
                passed_through = passed_through + ?5, paid = paid + ?6, would_pay = would_pay + ?7,

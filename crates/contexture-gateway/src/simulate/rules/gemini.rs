@@ -86,6 +86,8 @@ fn check_parts(at: usize, role: &str, parts: &[Value]) -> Result<(), String> {
             "fileData",
             "executableCode",
             "codeExecutionResult",
+            "toolCall",
+            "toolResponse",
         ];
         if kinds.iter().filter(|kind| part.get(**kind).is_some()).count() != 1 {
             return Err(format!(
