@@ -132,6 +132,8 @@ fn walk(directory: &Path, parents: &mut Module, files: &mut Vec<(Module, String)
             parents.push(name);
             walk(&path, parents, files);
             parents.pop();
+        } else if path.extension().is_none_or(|extension| extension != "rs") {
+            // Data that a file includes imports nothing.
         } else if name == "lib" {
             files.push((Vec::new(), fs::read_to_string(&path).unwrap()));
         } else {
