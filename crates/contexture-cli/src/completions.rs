@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// For zsh: contexture completions zsh > a file `_contexture` in a directory of $fpath
 /// For fish: contexture completions fish > ~/.config/fish/completions/contexture.fish
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(hide = true, verbatim_doc_comment)]
 pub struct Completions {
     /// The shell
     #[arg(value_enum)]

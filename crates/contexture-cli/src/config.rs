@@ -6,6 +6,6 @@ mod environment;
 mod flags;
 mod files;
 mod load;
-pub mod command;
 
-pub use flags::{ConfigFlags, Everything, FlagsOf, OfChat, OfCompare, OfGateway, OfReplay, OfWindow};
+pub(crate) use files::{ConfigFileCandidate, Files};
+pub use flags::{ConfigFlags, Everything, FlagsOf, OfChat, OfGateway, OfReplay, OfWindow};

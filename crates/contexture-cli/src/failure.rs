@@ -30,6 +30,8 @@ enum FailureCause {
     Work,
     /// Not a failure: help or the version.
     Asked,
+    /// Nothing is there of what was asked for, and the output says so.
+    Nothing,
     /// The reader of our output has closed it.
     Unread,
 }
@@ -43,6 +45,11 @@ impl Failure {
     /// The work failed.
     pub fn work(sentence: impl Into<String>) -> Self {
         Self { kind: FailureCause::Work, sentence: sentence.into(), hint: None }
+    }
+
+    /// Nothing is there of what was asked for, and the output says so already.
+    pub(crate) fn nothing() -> Self {
+        Self { kind: FailureCause::Nothing, sentence: String::new(), hint: None }
     }
 
     /// The work failed, with an error of the library: its sentence, its causes, and its hint.
@@ -76,9 +83,9 @@ impl Failure {
         }
     }
 
-    /// Whether it has a hint.
-    pub fn has_hint(&self) -> bool {
-        self.hint.is_some()
+    /// The hint.
+    pub fn said_hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The message, on one line.
@@ -90,6 +97,7 @@ impl Failure {
     pub fn report(self) -> ExitCode {
         match self.kind {
             FailureCause::Unread => return ExitCode::SUCCESS,
+            FailureCause::Nothing => return ExitCode::from(FAILED_WORK),
             FailureCause::Asked => {
                 // If the help cannot be written, there is nowhere to report it.
                 let _ = io::stdout().write_all(self.sentence.as_bytes());
@@ -112,7 +120,10 @@ impl Failure {
     /// Converts an error of clap: requested help, or invalid usage.
     pub fn from_clap(error: &clap::Error, screen: Screen, program: &clap::Command, words: &[OsString]) -> Self {
         let text = error.render();
-        if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A command that only has others beneath it lists them.
+        let asked =
+            [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+        if asked.contains(&error.kind()) {
             let text = if screen.has_colours { text.ansi().to_string() } else { text.to_string() };
             return Self { kind: FailureCause::Asked, sentence: screen.wrap_lines(&text), hint: None };
         }

@@ -17,7 +17,6 @@ pub mod doctor;
 pub mod forget;
 pub mod inspect;
 pub mod install;
-pub mod models;
 pub mod pause;
 pub mod receipts;
 pub mod run;

@@ -4,11 +4,11 @@ use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The groups with their commands, what most people need first.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run your agent", &["demo", "run", "doctor", "receipts", "status", "inspect", "pause", "resume"]),
-    ("Keep a gateway", &["install", "uninstall", "serve", "show", "forget", "models"]),
-    ("Look at recorded sessions", &["replay", "compare", "import", "window"]),
-    ("Talk, and remember", &["chat", "memory", "mcp", "layers"]),
-    ("Set up", &["config", "store", "completions"]),
+    ("Run your agent", &["demo", "run", "doctor", "receipts", "status", "inspect", "pause"]),
+    ("Keep a gateway", &["install", "uninstall", "serve", "show", "forget"]),
+    ("Look at recorded sessions", &["replay"]),
+    ("Talk, and remember", &["chat", "memory", "mcp"]),
+    ("Set up", &["config", "store"]),
 ];
 
 /// The column at which descriptions begin.
@@ -29,7 +29,9 @@ pub(crate) fn grouped(program: clap::Command, screen: Screen) -> clap::Command {
         }
         listed.push('\n');
     }
-    let more = screen.wrap("`contexture help COMMAND` explains a command.", 0);
+    let more =
+        "`contexture help COMMAND` explains a command, and `contexture completions SHELL` prints completions of all.";
+    let more = screen.wrap(more, 0);
     program.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}{}\n{{options}}\n\n{more}",
         screen.paint(TextStyle::Bold, "Options:")
@@ -43,14 +45,37 @@ mod tests {
     use super::*;
     use crate::CommandLine;
 
+    /// The most commands, and the most options of all of them and of what is beneath them: who adds one more looks first
+    /// for one that can go.
+    const MAX_COMMANDS: usize = 18;
+    const MAX_OPTIONS: usize = 118;
+
+    /// What the help lists of a command.
+    fn listed(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+        command.get_subcommands().filter(|command| !command.is_hide_set())
+    }
+
+    /// The options in the help of a command and of all commands beneath it, without `--help`.
+    fn options(command: &clap::Command) -> usize {
+        let own = command.get_arguments().filter(|argument| !argument.is_positional() && !argument.is_hide_set());
+        own.count() + listed(command).map(options).sum::<usize>()
+    }
+
     #[test]
     fn every_command_is_in_one_group() {
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let groups: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let program = CommandLine::command();
-        let mut commands: Vec<&str> =
-            program.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
-        listed.sort_unstable();
-        commands.sort_unstable();
-        assert_eq!(listed, commands);
+        for command in listed(&program) {
+            let count = groups.iter().filter(|name| **name == command.get_name()).count();
+            assert_eq!(count, 1, "{} is in {count} groups", command.get_name());
+        }
+    }
+
+    #[test]
+    fn there_are_few_commands_and_options() {
+        let program = CommandLine::command();
+        let (commands, options) = (listed(&program).count(), listed(&program).map(options).sum::<usize>());
+        println!("{commands} commands, {options} options");
+        assert!(commands <= MAX_COMMANDS && options <= MAX_OPTIONS, "{commands} commands, {options} options");
     }
 }

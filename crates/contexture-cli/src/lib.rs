@@ -5,7 +5,6 @@ pub mod chat;
 #[cfg(not(unix))]
 #[path = "chat/unsupported.rs"]
 pub mod chat;
-pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -16,18 +15,17 @@ pub mod environment;
 pub mod failure;
 pub mod gateway;
 mod groups;
-pub mod import;
-pub mod layers;
 mod lines;
 pub mod manual;
 pub mod mcp;
 pub mod memory;
+mod old;
 pub mod replay;
 pub mod settings;
+pub mod setup;
 pub mod source;
 mod state_directory;
 pub mod store;
-pub mod window;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -56,23 +54,17 @@ enum CliCommand {
     Receipts(gateway::receipts::Receipts),
     Status(gateway::status::StatusCommand),
     Pause(gateway::pause::Pause),
-    Resume(gateway::pause::Resume),
     Install(gateway::install::InstallCommand),
     Uninstall(gateway::install::Uninstall),
     Doctor(gateway::doctor::Doctor),
     Inspect(gateway::inspect::Inspect),
     Show(gateway::show::ShowCommand),
     Forget(gateway::forget::ForgetCommand),
-    Models(gateway::models::ModelsCommand),
     Store(store::StoreCommand),
-    Window(window::WindowCommand),
     Replay(replay::ReplayCommand),
-    Compare(compare::Compare),
-    Import(import::ImportCommand),
-    Layers(layers::LayersCommand),
     Memory(memory::Memory),
     Mcp(mcp::Mcp),
-    Config(config::command::ConfigCommand),
+    Config(setup::ConfigCommand),
     Completions(completions::Completions),
     Manual(manual::Manual),
 }
@@ -92,11 +84,12 @@ const EXAMPLES: [(&str, &str); 5] = [
 /// Runs the program with the arguments of the process, and returns its exit code.
 pub fn main() -> ExitCode {
     let screen = Screen::of_output();
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let outcome = match program(screen)
-        .try_get_matches_from(&words)
-        .and_then(|matches| CommandLine::from_arg_matches(&matches))
-    {
+    let words: Vec<OsString> = old::renewed(std::env::args_os().collect());
+    let parsed = program(screen).try_get_matches_from(&words).and_then(|matches| {
+        old::tell_flags(&matches);
+        CommandLine::from_arg_matches(&matches)
+    });
+    let outcome = match parsed {
         Ok(arguments) => run(arguments, screen),
         Err(error) => Err(Failure::from_clap(&error, screen, &program(screen), &words)),
     };
@@ -127,24 +120,18 @@ fn run(arguments: CommandLine, screen: Screen) -> Result<(), Failure> {
         Some(CliCommand::Serve(serve)) => gateway::serve::run(&serve),
         Some(CliCommand::Receipts(receipts)) => gateway::receipts::run(&receipts),
         Some(CliCommand::Status(status)) => gateway::status::run(&status),
-        Some(CliCommand::Pause(pause)) => gateway::pause::pause(&pause),
-        Some(CliCommand::Resume(resume)) => gateway::pause::resume(&resume),
+        Some(CliCommand::Pause(pause)) => gateway::pause::run(&pause),
         Some(CliCommand::Install(install)) => gateway::install::install(&install),
         Some(CliCommand::Uninstall(uninstall)) => gateway::install::uninstall(&uninstall),
         Some(CliCommand::Doctor(doctor)) => gateway::doctor::run(&doctor),
         Some(CliCommand::Inspect(inspect)) => gateway::inspect::run(&inspect),
         Some(CliCommand::Show(show)) => gateway::show::run(&show),
         Some(CliCommand::Forget(forget)) => gateway::forget::run(&forget),
-        Some(CliCommand::Models(models)) => gateway::models::run(&models),
         Some(CliCommand::Store(store)) => store::run(&store, screen),
-        Some(CliCommand::Window(window)) => window::run(&window, screen),
         Some(CliCommand::Replay(replay)) => replay::run(&replay, screen),
-        Some(CliCommand::Compare(compare)) => compare::run(&compare, screen),
-        Some(CliCommand::Import(import)) => import::run(&import, screen),
-        Some(CliCommand::Layers(layers)) => layers::run(&layers, screen),
         Some(CliCommand::Memory(memory)) => memory::run(&memory, screen),
         Some(CliCommand::Mcp(mcp)) => mcp::run(&mcp),
-        Some(CliCommand::Config(config)) => config::command::run(&config, screen),
+        Some(CliCommand::Config(config)) => setup::run(&config, screen),
         Some(CliCommand::Completions(completions)) => completions::run(&completions, program(screen)),
         Some(CliCommand::Manual(manual)) => manual::run(&manual, program(screen)),
     }

@@ -46,16 +46,16 @@ const THREAD: &str = "mcp";
 #[derive(Args)]
 pub struct Mcp {
     /// The store: a SQLite file, which is created if it does not exist; without one, your own memory
-    #[arg(long, value_name = "DB")]
+    #[arg(long, hide = true, value_name = "DB")]
     store: Option<PathBuf>,
     /// The user whose memory it is; without one, yours, with that of the project of the current directory
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     resource: Option<String>,
     /// Keep files and facts for all your projects, and search what is known for all of them
     #[arg(long, conflicts_with_all = ["resource", "thread"])]
     everywhere: bool,
     /// Search this conversation alone
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     thread: Option<String>,
     /// Serve HTTP at an address, such as 127.0.0.1:7719; port 0 is a free one
     #[arg(long, value_name = "ADDRESS")]

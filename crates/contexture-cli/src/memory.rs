@@ -43,7 +43,7 @@ enum MemorySubcommand {
     Import(import::MemoryImport),
     Search(search::MemorySearch),
     Add(add::MemoryAdd),
-    #[command(visible_alias = "list")]
+    #[command(alias = "list")]
     Show(show::MemoryShow),
     Why(why::Why),
     Edit(edit::MemoryEdit),

@@ -1,10 +1,12 @@
 //! `contexture replay`: plays recorded sessions through the folder and shows what would have been sent.
 
+mod compare;
 pub mod example;
+mod plain;
 pub mod settings;
 pub mod summary;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::settings::{Command, Config};
@@ -31,18 +33,27 @@ use summary::{ReplaySummary, Summaries};
 /// Play recorded sessions and show what would have been sent to the model
 ///
 /// Without a file, a small built-in example is played. The summary is the account that the gateway makes, at the prices
-/// of the model that the recording names. `--counter`, `--provider` and `--fold` are for `--emit`.
+/// of the model that the recording names. The format of a recording is detected from its content: Claude Code, Codex,
+/// OpenCode, Copilot CLI, Gemini CLI, pi, goose, OpenAI chat, Anthropic messages, or the plain form that `--emit plain`
+/// writes. Invalid lines are reported and skipped.
 #[derive(Args)]
+#[command(after_long_help = compare::EXPLAINED)]
 pub struct ReplayCommand {
     /// Recordings, directories to search, or - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigFlags<OfReplay>,
+    /// Compare with other ways to fit sessions into a window, without calling a model
+    #[arg(long, conflicts_with_all = ["emit", "out"])]
+    compare: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Emit::Summary)]
     emit: Emit,
-    /// Print the summary as JSON; windows and decisions always are
+    /// Write one file for each recording into this directory (with --emit plain)
+    #[arg(long, value_name = "DIR", requires = "emit")]
+    out: Option<PathBuf>,
+    /// Print the summary, the comparison or the list of files as JSON; windows and decisions always are
     #[arg(long)]
     json: bool,
 }
@@ -55,10 +66,21 @@ enum Emit {
     Windows,
     /// Every decision, one per line
     Decisions,
+    /// The recording itself in one plain form, one message per line
+    Plain,
 }
 
 /// Runs the command.
 pub fn run(replay: &ReplayCommand, screen: Screen) -> Result<(), Failure> {
+    if replay.emit == Emit::Plain {
+        return plain::run(&replay.files, replay.out.as_deref(), replay.json, screen);
+    }
+    if replay.out.is_some() {
+        return Err(Failure::usage("`--out` is for `--emit plain`").hint("`contexture help replay` explains both"));
+    }
+    if replay.compare {
+        return compare::run(&replay.files, &replay.config()?, replay.json, screen);
+    }
     if replay.files.is_empty() {
         return replay.play_example(screen);
     }
@@ -98,10 +120,12 @@ impl ReplayCommand {
         if !self.json {
             let next = match (self.files.is_empty(), summaries.recordings.len()) {
                 (true, _) => "`contexture replay ~/.claude/projects` plays your own sessions",
-                (_, 1) => "`contexture compare` with the same file compares this with what other tools do",
+                (_, 1) => "`--compare` with the same file compares this with what other tools do",
                 _ => "`contexture replay` with one of these files shows its details",
             };
-            let text = summaries.render(screen) + &screen.next(next);
+            // What is piped somewhere is read by programs, for which a line is a line.
+            let width = if io::stdout().is_terminal() { screen.columns } else { usize::MAX };
+            let text = summaries.render(screen, width) + &screen.next(next);
             return Ok(stdout.write_all(text.as_bytes())?);
         }
         serde_json::to_writer_pretty(&mut stdout, &summaries.to_json())?;

@@ -23,7 +23,7 @@ const STANDARD_INPUT: &str = "-";
 
 /// The hint for files in no known format.
 pub const KNOWN_FORMATS: &str = "name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
-                                 chat messages as JSON, or what `contexture import` writes";
+                                 chat messages as JSON, or what `contexture replay --emit plain` writes";
 
 /// One file that may be a recording.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,14 +18,14 @@ const MAX_BYTES: u64 = 1 << 20;
 const USER_FILE: [&str; 2] = ["contexture", "config.toml"];
 
 /// The two configuration files.
-pub(super) struct Files {
+pub(crate) struct Files {
     /// The project's before the user's, in the order of precedence.
     places: [ConfigFileCandidate; 2],
 }
 
 /// A configuration file.
-pub(super) struct ConfigFileCandidate {
-    pub(super) owner: ConfigOwner,
+pub(crate) struct ConfigFileCandidate {
+    pub(crate) owner: ConfigOwner,
     /// Its path, even if it does not exist. `None` if no directory for it is known.
     path: Option<PathBuf>,
     /// The flag or variable that named it.
@@ -51,7 +51,7 @@ impl Files {
     }
 
     /// The files in the order of precedence.
-    pub(super) fn places(&self) -> &[ConfigFileCandidate] {
+    pub(crate) fn places(&self) -> &[ConfigFileCandidate] {
         &self.places
     }
 
@@ -95,12 +95,12 @@ impl ConfigFileCandidate {
     }
 
     /// The path for people.
-    pub(super) fn shown_path(&self) -> String {
+    pub(crate) fn shown_path(&self) -> String {
         self.path.as_ref().map_or("no directory for it is known".to_owned(), |path| path.display().to_string())
     }
 
     /// Whether the file exists, and what named it.
-    pub(super) fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let state = match (self.state, self.owner) {
             (ConfigFileState::Found, _) => "found",
             (ConfigFileState::Missing, ConfigOwner::Project) if self.named_by.is_none() => {
@@ -116,7 +116,7 @@ impl ConfigFileCandidate {
     }
 
     /// The file as JSON.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "file": self.owner.name(),
             "path": self.path.as_ref().map(|path| path.display().to_string()),

@@ -32,17 +32,13 @@ pub trait FlagsOf {
     const COMMANDS: &'static [Command];
 }
 
-/// The flags of `contexture window`.
+/// The flags of `contexture config window`.
 #[derive(Clone, Copy, Debug)]
 pub struct OfWindow;
 
 /// The flags of `contexture replay`.
 #[derive(Clone, Copy, Debug)]
 pub struct OfReplay;
-
-/// The flags of `contexture compare`.
-#[derive(Clone, Copy, Debug)]
-pub struct OfCompare;
 
 /// The flags of `contexture run` and `contexture serve`.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +58,6 @@ impl FlagsOf for OfWindow {
 
 impl FlagsOf for OfReplay {
     const COMMANDS: &'static [Command] = &[Command::Replay];
-}
-
-impl FlagsOf for OfCompare {
-    const COMMANDS: &'static [Command] = &[Command::Compare];
 }
 
 impl FlagsOf for OfGateway {
@@ -99,7 +91,9 @@ impl<C: FlagsOf> Args for ConfigFlags<C> {
         let file = Arg::new("config").long("config").value_name("FILE").value_parser(value_parser!(PathBuf));
         let file = file.help("A configuration file (TOML) that is used instead of the project's contexture.toml");
         let none = Arg::new("no-config").long("no-config").action(ArgAction::SetTrue).conflicts_with("config");
-        let none = none.help("Ignore the configuration files of the project and of the user");
+        let is_everything = C::COMMANDS.len() == Command::ALL.len();
+        // One command explains it.
+        let none = none.help("Ignore the configuration files of the project and of the user").hide(!is_everything);
         command.args(rows::<C>().map(argument::<C>)).arg(file).arg(none)
     }
 
@@ -136,7 +130,9 @@ fn argument<C: FlagsOf>(row: &'static SettingRow) -> Arg {
         [_] => format!("{says} [default: {}]", in_words(&(row.default)())),
         _ => says.to_owned(),
     };
-    let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned());
+    // The other keys are set in files and in variables.
+    let is_seldom = row.name != "budget" || C::COMMANDS.len() == Command::ALL.len();
+    let argument = Arg::new(row.name).long(flag.trim_start_matches('-').to_owned()).hide(is_seldom);
     let is_number = matches!(row.kind, ValueKind::Whole { .. });
     // So that the error for a negative number is about the number, not about an unknown flag.
     argument.allow_negative_numbers(is_number).value_name(value_name).value_parser(reader(row)).help(help)

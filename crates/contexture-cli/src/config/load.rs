@@ -24,7 +24,7 @@ impl<C: FlagsOf> ConfigFlags<C> {
     }
 
     /// Returns all values, and the configuration files.
-    pub(super) fn resolve(&self, base: &Path) -> Result<(Resolved, Files), Failure> {
+    pub(crate) fn resolve(&self, base: &Path) -> Result<(Resolved, Files), Failure> {
         let environment = Environment::of_process();
         let files = Files::find(&self.files, base, &environment);
         let sources = SettingSources {
@@ -37,7 +37,7 @@ impl<C: FlagsOf> ConfigFlags<C> {
     }
 
     /// Returns the configuration files, without reading them.
-    pub(super) fn files(&self, base: &Path) -> Files {
+    pub(crate) fn files(&self, base: &Path) -> Files {
         Files::find(&self.files, base, &Environment::of_process())
     }
 }

@@ -27,13 +27,13 @@ pub(super) struct GatewayFlags {
     #[arg(long, value_name = "TOKENS", value_parser = budget)]
     pub(super) budget: Option<u64>,
     /// Which text of messages names files as `#path` [default: known]
-    #[arg(long, value_name = "WHICH", value_enum)]
+    #[arg(long, hide = true, value_name = "WHICH", value_enum)]
     references: Option<ReferencesFlag>,
     /// Send everything as it came, and only record what would have been done
     #[arg(long)]
     pub(super) observe: bool,
     /// Ask the provider for its own cache diagnostics, in a field that is added to requests
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub(super) diagnose: bool,
     /// The share of conversations to pass through unchanged, for comparison
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -68,20 +68,30 @@ enum ReferencesFlag {
 }
 
 /// The most that may be spent.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct CapFlags {
-    /// The most dollars in a day (UTC), also of earlier runs; then requests are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    /// The most that may be spent in a day (UTC), also by earlier runs, or in a conversation: 5$/day, 2Mtokens/conversation;
+    /// then requests are refused. Can be given several times
+    #[arg(long, value_name = "CAP", value_parser = cap_limit)]
+    cap: Vec<CapLimit>,
+    // As they were written before there was one flag.
+    #[arg(long, hide = true, value_parser = dollars)]
     cap_day_dollars: Option<f64>,
-    /// The most tokens in a day, input and output
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, hide = true)]
     cap_day_tokens: Option<u64>,
-    /// The most dollars in a conversation
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    #[arg(long, hide = true, value_parser = dollars)]
     cap_conversation_dollars: Option<f64>,
-    /// The most tokens in a conversation, input and output
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, hide = true)]
     cap_conversation_tokens: Option<u64>,
+}
+
+/// One limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum CapLimit {
+    DayDollars(f64),
+    DayTokens(u64),
+    ConversationDollars(f64),
+    ConversationTokens(u64),
 }
 
 impl ReferencesFlag {
@@ -95,8 +105,8 @@ impl ReferencesFlag {
 
 impl CapFlags {
     /// The cap by flags, else by the configuration.
-    fn cap(self, config: &Config) -> Cap {
-        Cap {
+    fn cap(&self, config: &Config) -> Cap {
+        let mut cap = Cap {
             day: CapAmounts {
                 dollars: self.cap_day_dollars.or(config.gateway_cap_day_dollars()),
                 tokens: self.cap_day_tokens.or(config.gateway_cap_day_tokens()),
@@ -105,8 +115,47 @@ impl CapFlags {
                 dollars: self.cap_conversation_dollars.or(config.gateway_cap_conversation_dollars()),
                 tokens: self.cap_conversation_tokens.or(config.gateway_cap_conversation_tokens()),
             },
+        };
+        for limit in &self.cap {
+            match *limit {
+                CapLimit::DayDollars(dollars) => cap.day.dollars = Some(dollars),
+                CapLimit::DayTokens(tokens) => cap.day.tokens = Some(tokens),
+                CapLimit::ConversationDollars(dollars) => cap.conversation.dollars = Some(dollars),
+                CapLimit::ConversationTokens(tokens) => cap.conversation.tokens = Some(tokens),
+            }
         }
+        cap
     }
+}
+
+/// Reads one limit: `5$/day`, `200ktokens/conversation`.
+fn cap_limit(text: &str) -> Result<CapLimit, String> {
+    let wrong =
+        || "a cap is dollars or tokens in a day or a conversation, as in 5$/day or 2Mtokens/conversation".to_owned();
+    let (amount, extent) = text.trim().rsplit_once('/').ok_or_else(wrong)?;
+    let is_day = match extent.trim() {
+        "day" => true,
+        "conversation" => false,
+        _ => return Err(wrong()),
+    };
+    if let Some(tokens) = amount.trim().strip_suffix("tokens") {
+        let tokens = tokens_of(tokens.trim()).ok_or_else(wrong)?;
+        return Ok(if is_day { CapLimit::DayTokens(tokens) } else { CapLimit::ConversationTokens(tokens) });
+    }
+    let amount = amount.trim();
+    let written = amount.strip_suffix('$').or_else(|| amount.strip_prefix('$')).ok_or_else(wrong)?;
+    let dollars = dollars(written.trim()).map_err(|_| wrong())?;
+    Ok(if is_day { CapLimit::DayDollars(dollars) } else { CapLimit::ConversationDollars(dollars) })
+}
+
+/// A number of tokens, also in thousands or in millions.
+fn tokens_of(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.char_indices().next_back()? {
+        (at, 'k') => (&text[..at], 1_000),
+        (at, 'M') => (&text[..at], 1_000_000),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -216,5 +265,37 @@ pub(super) fn web_address(text: &str) -> Result<String, String> {
     match host.is_some_and(|host| !host.is_empty() && !host.starts_with('/') && !text.contains(char::is_whitespace)) {
         true => Ok(text.to_owned()),
         false => Err("an address begins with http:// or https://".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_is_an_amount_and_what_it_is_for() {
+        for (text, expected) in [
+            ("5$/day", CapLimit::DayDollars(5.0)),
+            ("$2.50/conversation", CapLimit::ConversationDollars(2.5)),
+            ("0$/day", CapLimit::DayDollars(0.0)),
+            ("2Mtokens/day", CapLimit::DayTokens(2_000_000)),
+            ("200k tokens / conversation", CapLimit::ConversationTokens(200_000)),
+            ("7tokens/day", CapLimit::DayTokens(7)),
+        ] {
+            assert_eq!(cap_limit(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "5/day",
+            "5$",
+            "/day",
+            "$/day",
+            "-1$/day",
+            "inf$/day",
+            "5$/week",
+            "1.5Mtokens/day",
+            "99999999999999Mtokens/day",
+        ] {
+            assert!(cap_limit(text).is_err_and(|told| told.contains("as in 5$/day")), "{text}");
+        }
     }
 }

@@ -33,16 +33,20 @@ pub struct ForgetCommand {
 /// Nothing of that name is kept, or the store cannot be written.
 pub fn run(command: &ForgetCommand) -> Result<(), Failure> {
     let Some(store) = command.store.existing()? else {
-        return Ok(io::stdout().write_all(b"nothing is kept\n")?);
+        return match &command.id {
+            None => Ok(io::stdout().write_all(b"nothing is kept\n")?),
+            Some(id) => Err(unknown(id)),
+        };
     };
     let gone = match &command.id {
         None if !is_meant(command, &*store)? => return Ok(io::stdout().write_all(b"nothing was deleted\n")?),
         None => forget_all(command, &*store)?,
         Some(id) => {
             let names = store.names(id).map_err(|error| failed(&error))?;
-            let [name] = names.as_slice() else {
-                let failure = Failure::usage(format!("{} conversations begin with `{id}`", names.len()));
-                return Err(failure.hint("`contexture receipts` names them"));
+            let name = match names.as_slice() {
+                [] => return Err(unknown(id)),
+                [name] => name,
+                several => return Err(ambiguous(id, several.len())),
             };
             forget_windows(command, Some(name))?;
             store.forget(Some(name)).map_err(|error| failed(&error))?
@@ -92,6 +96,17 @@ fn failed(error: &StoreError) -> Failure {
         true => failure.hint("make room on the disk, or delete everything with `contexture forget --all`"),
         false => failure,
     }
+}
+
+/// Nothing has this name.
+pub(super) fn unknown(id: &str) -> Failure {
+    Failure::work(format!("nothing is kept under `{id}`"))
+        .hint("`contexture receipts` names conversations; shortened outputs name their hash")
+}
+
+/// Several conversations have names that begin so.
+pub(super) fn ambiguous(id: &str, count: usize) -> Failure {
+    Failure::usage(format!("{count} conversations begin with `{id}`")).hint("write some more characters")
 }
 
 /// Forgets the windows that the inspector kept.

@@ -15,7 +15,6 @@ use contexture_gateway::{is_store, open_store, open_store_to_read};
 use contexture_inspect::view::About;
 use contexture_inspect::{ARCHIVE_NAME, AnnouncedRecording, Archive, InspectServer, Inspector, library, playing};
 use contexture_text::spoken::title_of;
-use tokio::task::JoinHandle;
 
 use super::place::store_path;
 use super::start::{cannot_start, warn_of_others};
@@ -95,7 +94,6 @@ async fn inspect(command: &Inspect, subject: InspectSource) -> Result<(), Failur
     let told = format!("the inspector is at {}\n", inspector.url());
     io::stdout().write_all(told.as_bytes())?;
     io::stdout().flush()?;
-    let mut listing = None;
     match subject {
         InspectSource::Gateway(path) => {
             inspector.on_forget(move |id| {
@@ -113,28 +111,17 @@ async fn inspect(command: &Inspect, subject: InspectSource) -> Result<(), Failur
         }
         InspectSource::Recordings(sources) => {
             let budget = command.budget;
-            listing = Some(tokio::task::spawn_blocking(move || list(sources, budget, &inspector)));
+            tokio::task::spawn_blocking(move || list(sources, budget, &inspector));
         }
     }
     tokio::select! {
         ended = server.wait() => Ok(ended?),
         _ = tokio::signal::ctrl_c() => Ok(()),
-        failure = nothing_listed(listing) => Err(failure),
     }
 }
 
-/// Returns only if there were recordings to list and none is one.
-async fn nothing_listed(listing: Option<JoinHandle<usize>>) -> Failure {
-    if let Some(listing) = listing
-        && let Ok(0) = listing.await
-    {
-        return source::none_read();
-    }
-    std::future::pending().await
-}
-
-/// Lists recordings, and reads each when somebody opens it. Returns how many there are.
-fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Inspector>) -> usize {
+/// Lists recordings, and reads each when somebody opens it.
+fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Inspector>) {
     let mut listed = HashMap::new();
     for (number, source) in sources.into_iter().enumerate() {
         let id = format!("r{}", number + 1);
@@ -168,7 +155,6 @@ fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Insp
         inspector.open_recording(&only);
     }
     inspector.is_complete();
-    count
 }
 
 /// Plays the recording that is part of the program.
@@ -264,7 +250,7 @@ impl InspectSource {
                 true => Ok(InspectSource::Gateway(file.clone())),
                 false => Ok(InspectSource::Library(file.clone())),
             },
-            files => Ok(InspectSource::Recordings(source::find(files)?)),
+            files => Ok(InspectSource::Recordings(recordings(files)?)),
         }
     }
 
@@ -283,6 +269,23 @@ impl InspectSource {
             InspectSource::Gateway(_) | InspectSource::Library(_) => "store",
         }
     }
+}
+
+/// The recordings that were named.
+///
+/// # Errors
+/// None of the files is one: who is told an address looks there for what went wrong.
+fn recordings(files: &[PathBuf]) -> Result<Vec<RecordingSource>, Failure> {
+    let sources = source::find(files)?;
+    if sources.iter().any(|source| source.start(START_BYTES).is_none_or(|start| start.is_ok())) {
+        return Ok(sources);
+    }
+    for source in &sources {
+        if let Some(Err(unread)) = source.start(START_BYTES) {
+            source.tell_unread(&unread);
+        }
+    }
+    Err(source::none_read())
 }
 
 fn is_sqlite(path: &Path) -> bool {

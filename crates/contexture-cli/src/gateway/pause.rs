@@ -1,4 +1,4 @@
-//! `contexture pause` and `contexture resume`: whether a running gateway changes requests.
+//! `contexture pause`: whether a running gateway changes requests.
 
 use std::io::{self, Write};
 
@@ -11,24 +11,13 @@ use crate::failure::Failure;
 
 /// Pause a running gateway: requests pass through it as they come
 ///
-/// They are still counted, and nothing is forgotten: what was folded before applies again after `contexture resume`. A
-/// conversation that has become too long without the gateway may be refused by its provider meanwhile.
+/// They are still counted, and nothing is forgotten: what was folded before applies again after `contexture pause --off`.
+/// A conversation that has become too long without the gateway may be refused by its provider meanwhile.
 #[derive(Args)]
 pub struct Pause {
-    #[command(flatten)]
-    which: Which,
-}
-
-/// Let a paused gateway fold again
-#[derive(Args)]
-pub struct Resume {
-    #[command(flatten)]
-    which: Which,
-}
-
-/// Which of the running gateways is meant; otherwise the own one, or the only one.
-#[derive(Args)]
-struct Which {
+    /// Let a paused gateway fold again
+    #[arg(long)]
+    off: bool,
     /// The gateway at this address, as in 127.0.0.1:7717
     #[arg(long, value_name = "ADDRESS", conflicts_with = "all")]
     gateway: Option<String>,
@@ -39,29 +28,17 @@ struct Which {
     store: StoreFlag,
 }
 
-/// Pauses a gateway.
+/// Pauses a gateway, or lets it go on.
 ///
 /// # Errors
 /// No gateway runs, or it is not clear which is meant.
-pub fn pause(command: &Pause) -> Result<(), Failure> {
-    set(&command.which, true)
-}
-
-/// Lets a gateway go on.
-///
-/// # Errors
-/// No gateway runs, or it is not clear which is meant.
-pub fn resume(command: &Resume) -> Result<(), Failure> {
-    set(&command.which, false)
-}
-
-fn set(which: &Which, is_paused: bool) -> Result<(), Failure> {
+pub fn run(which: &Pause) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (running, _) = runtime.block_on(running::all(&which.store))?;
     let mut told = String::new();
     for gateway in meant(which, &running)? {
         let LocalGateway { address, token, status, .. } = gateway;
-        let Some(now) = runtime.block_on(set_paused(address, token, is_paused)) else {
+        let Some(now) = runtime.block_on(set_paused(address, token, !which.off)) else {
             let failure = Failure::work(format!("the gateway at {address} cannot be paused"));
             return Err(failure.hint("it may be of another version, or have ended just now: `contexture status`"));
         };
@@ -71,7 +48,7 @@ fn set(which: &Which, is_paused: bool) -> Result<(), Failure> {
 }
 
 /// The gateways that are meant, of those that run.
-fn meant<'a>(which: &Which, running: &'a [LocalGateway]) -> Result<Vec<&'a LocalGateway>, Failure> {
+fn meant<'a>(which: &Pause, running: &'a [LocalGateway]) -> Result<Vec<&'a LocalGateway>, Failure> {
     if running.is_empty() {
         return Err(Failure::work("no gateway runs").hint("`contexture run claude` starts one"));
     }
@@ -99,7 +76,7 @@ fn said(address: &str, was_paused: bool, now: &GatewayStatus) -> String {
         (false, false) => format!("{address} is not paused\n"),
         (true, false) => format!("{address} folds again; what was folded before the pause applies as it was\n"),
         (false, true) => {
-            let mut told = format!("{address} is paused: requests pass as they come until `contexture resume`\n");
+            let mut told = format!("{address} is paused: requests pass as they come until `contexture pause --off`\n");
             let dependent = now.receipt.dependent.len();
             if dependent > 0 {
                 let many = if dependent == 1 { "conversation is" } else { "conversations are" };

@@ -44,12 +44,6 @@ pub struct Receipts {
 /// The fewest characters of an id that are shown.
 const MIN_ID_CHARS: usize = 8;
 
-/// The columns beside id and title, if they are as wide as they usually are.
-const BESIDE_CHARS: usize = 32;
-
-/// The fewest characters of a title.
-const MIN_TITLE_CHARS: usize = 20;
-
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
@@ -162,7 +156,7 @@ fn receipts_text(command: &Receipts, groups: &[ReceiptGroup], all: &Receipt) -> 
     let screen = Screen::of_output();
     let (table, extent) = match command.details {
         true => (detailed(command.by, groups), ReceiptExtent::Details),
-        false if command.by == By::Conversation => (conversations(groups, screen), ReceiptExtent::Line),
+        false if command.by == By::Conversation => (conversations(groups), ReceiptExtent::Line),
         false => (listed(command.by, groups), ReceiptExtent::Line),
     };
     // What is piped somewhere is read by programs, for which a line is a line.
@@ -201,24 +195,19 @@ fn listed(by: By, groups: &[ReceiptGroup]) -> TextTable {
     table
 }
 
-/// One line for each conversation. On a terminal a title ends where the line does.
-fn conversations(groups: &[ReceiptGroup], screen: Screen) -> TextTable {
+/// One row for each conversation.
+fn conversations(groups: &[ReceiptGroup]) -> TextTable {
     let id_chars = id_chars(groups);
-    let title_chars = match io::stdout().is_terminal() {
-        true => screen.columns.saturating_sub(BESIDE_CHARS + id_chars).max(MIN_TITLE_CHARS),
-        false => usize::MAX,
-    };
     let mut table = TextTable::new([
         ("id", Align::Left),
         ("day", Align::Left),
         ("paid", Align::Right),
         ("saved", Align::Right),
-        ("conversation", Align::Left),
+        ("conversation", Align::Prose),
     ]);
     for group in groups {
         let (id, last) = (group.name.chars().take(id_chars).collect(), Duration::from_millis(group.times_ms.1));
-        let title = cut(&group.title(), title_chars);
-        table.row([id, day(last), group.receipt.amounts().0, saved(&group.receipt), title]);
+        table.row([id, day(last), group.receipt.amounts().0, saved(&group.receipt), group.title()]);
     }
     table
 }
@@ -261,12 +250,4 @@ fn detailed(by: By, groups: &[ReceiptGroup]) -> TextTable {
 /// What was saved in percent; nothing if nothing was changed.
 fn saved(receipt: &Receipt) -> String {
     if receipt.changed == 0 { String::new() } else { format!("{:.0} %", receipt.saved_share() * 100.0) }
-}
-
-/// The first characters of a text, with an ellipsis if there are more.
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
-        None => text.to_owned(),
-    }
 }

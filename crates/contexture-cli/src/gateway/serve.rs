@@ -50,14 +50,14 @@ pub struct Serve {
     #[arg(long)]
     details: bool,
     /// Be the gateway of an agent that was installed with `contexture install`
-    #[arg(long, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
+    #[arg(long, hide = true, value_name = "AGENT", conflicts_with_all = ["listen", "keys", "upstream"])]
     installed: Option<String>,
     /// Serve the program that started this one: on a free port, with a key that is not kept, printing JSON, until the
     /// standard input is closed
-    #[arg(long, conflicts_with_all = ["listen", "keys"])]
+    #[arg(long, hide = true, conflicts_with_all = ["listen", "keys"])]
     for_parent: bool,
     /// The directory of the agent, beneath which files are read that messages name as `#path`; otherwise none are
-    #[arg(long, value_name = "DIR", requires = "for_parent")]
+    #[arg(long, hide = true, value_name = "DIR", requires = "for_parent")]
     base: Option<PathBuf>,
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use contexture::fold::FoldDecision;
 use contexture_gateway::Store;
 
+use super::forget::{ambiguous, unknown};
 use super::place::StoreFlag;
 use crate::failure::Failure;
 use contexture_terminal::harmless::for_output;
@@ -39,11 +40,7 @@ struct ShowSelection {
 /// Nothing of that name is kept.
 pub fn run(command: &ShowCommand) -> Result<(), Failure> {
     let asked = selection_of(&command.id.join(" "), command.from_line);
-    let unknown = || {
-        Failure::work(format!("nothing is kept under `{}`", asked.id))
-            .hint("`contexture receipts` names conversations; shortened outputs name their hash")
-    };
-    let store = command.store.existing()?.ok_or_else(unknown)?;
+    let store = command.store.existing()?.ok_or_else(|| unknown(&asked.id))?;
     let fail = |error: contexture_gateway::StoreError| Failure::work(error.to_string());
     if let Some(shown) = store.text(&asked.id).map_err(fail)? {
         let text: String = shown.text.split_inclusive('\n').skip(asked.from_line - 1).collect();
@@ -51,10 +48,9 @@ pub fn run(command: &ShowCommand) -> Result<(), Failure> {
     }
     let names = store.names(&asked.id).map_err(fail)?;
     match names.as_slice() {
-        [] => Err(unknown()),
+        [] => Err(unknown(&asked.id)),
         [name] => Ok(io::stdout().write_all(for_output(&decisions(&*store, name)?).as_bytes())?),
-        several => Err(Failure::usage(format!("{} conversations begin with `{}`", several.len(), asked.id))
-            .hint("write some more characters")),
+        several => Err(ambiguous(&asked.id, several.len())),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn cannot_start(error: StartError) -> Failure {
         StartError::Listen { .. } => {
             failure.hint("it is an address of this machine with a port, as in `--listen 127.0.0.1:7717`")
         }
-        StartError::Store(_) if failure.has_hint() => failure,
+        StartError::Store(_) if failure.said_hint().is_some() => failure,
         StartError::Store(StoreError::Foreign(_)) => failure.hint("name another file with --store"),
         StartError::Store(_) => failure.hint("pass --no-store to go on without it"),
         StartError::Loop(_) => failure.hint("an address of the gateway is set as its own upstream: unset it"),

@@ -24,7 +24,7 @@ pub struct MemoryAdd {
     #[arg(long)]
     everywhere: bool,
     /// The file of the memory; without one, your own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     store: Option<PathBuf>,
 }
 

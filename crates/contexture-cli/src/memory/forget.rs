@@ -91,7 +91,7 @@ async fn file(forget: &MemoryForget, remembered: &Remembered, path: &str) -> Res
     places.dedup();
     match places.len() {
         1 if path.len() > FILES.len() => Ok(places.remove(0)),
-        0 => Err(Failure::usage(format!("there is no `{path}`")).hint("`contexture memory show` lists them")),
+        0 => Err(Failure::work(format!("there is no `{path}`")).hint("`contexture memory show` lists them")),
         1 => Err(Failure::usage(format!("`{path}` is the directory itself")).hint("name what is in it")),
         count => {
             Err(Failure::usage(format!("{count} owners have `{path}`")).hint("choose with --resource or --thread"))

@@ -34,13 +34,13 @@ pub struct MemorySearch {
     #[arg(value_name = "TEXT")]
     text: String,
     /// The store: a SQLite file, or a database (postgres://user@host/database); without one, your own memory
-    #[arg(long, value_name = "DB", value_parser = store::place)]
+    #[arg(long, hide = true, value_name = "DB", value_parser = store::place)]
     store: Option<StorePlace>,
     /// Search this conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     thread: Option<String>,
     /// Search the conversations of this user
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     resource: Option<String>,
     /// Search all your projects
     #[arg(long, conflicts_with_all = ["thread", "resource"])]
@@ -112,7 +112,8 @@ fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Sc
         (false, true) => format!("nothing was found{}\n", note.map_or(String::new(), |note| format!(": {note}"))),
         (false, false) => format!("{}\n", screen.wrap_lines(&for_output(&found.text))),
     };
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    io::stdout().write_all(text.as_bytes())?;
+    if found.shown.is_empty() { Err(Failure::nothing()) } else { Ok(()) }
 }
 
 /// Why a search that could find something does not.

@@ -56,7 +56,8 @@ pub(super) fn run(search: &OwnSearch<'_>, screen: Screen) -> Result<(), Failure>
         true => format!("{:#}\n", as_json(&found, note.as_deref())),
         false => as_text(&found, note.as_deref(), search.all, screen),
     };
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    io::stdout().write_all(text.as_bytes())?;
+    if found.is_empty() { Err(Failure::nothing()) } else { Ok(()) }
 }
 
 /// What is said of a memory without anything in it.

@@ -13,23 +13,24 @@ use super::own::memory_path;
 use crate::failure::Failure;
 use crate::store::{self, Looked};
 
-/// The store, and whose facts of it.
+/// The store, and whose facts of it: for the stores of agents that use the library. The help leaves these flags out, as a
+/// person has one memory.
 #[derive(Args)]
 pub(super) struct Whose {
     /// The store: a SQLite file, or a database (postgres://user@host/database); without one, your own memory
-    #[arg(long, value_name = "DB", value_parser = store::place)]
+    #[arg(long, hide = true, value_name = "DB", value_parser = store::place)]
     pub(super) store: Option<StorePlace>,
     /// Only what is remembered of this conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     pub(super) thread: Option<String>,
     /// Only what is remembered of this user or project
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     pub(super) resource: Option<String>,
     /// The kind of the resource, as project
-    #[arg(long, value_name = "KIND", requires = "resource")]
+    #[arg(long, hide = true, value_name = "KIND", requires = "resource")]
     pub(super) kind: Option<String>,
     /// Only what this layer remembers, as entity
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID")]
     pub(super) layer: Option<String>,
 }
 
@@ -82,7 +83,8 @@ impl Whose {
     pub(super) async fn look(&self) -> Result<(Remembered, Option<Looked>), Failure> {
         match &self.place()? {
             StorePlace::File(path) if path.is_file() => {
-                let hinted = |failure: Failure| if failure.has_hint() { failure } else { failure.hint(HINT) };
+                let hinted =
+                    |failure: Failure| if failure.said_hint().is_some() { failure } else { failure.hint(HINT) };
                 let looked = Looked::open(path).map_err(hinted)?;
                 let store = SqliteStore::open(looked.path()).map_err(|error| Failure::of(&error))?;
                 Ok((Remembered::new(Arc::new(store)), Some(looked)))
@@ -157,7 +159,7 @@ impl Whose {
         }
         match found.len() {
             1 => Ok(found.remove(0)),
-            0 => Err(Failure::usage(format!("there is no fact `{id}`")).hint("`contexture memory show` lists them")),
+            0 => Err(Failure::work(format!("there is no fact `{id}`")).hint("`contexture memory show` lists them")),
             count => Err(Failure::usage(format!("{count} facts begin with `{id}`"))
                 .hint("write some more characters, or name the --layer and the --resource")),
         }

@@ -162,11 +162,11 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// For people: one recording in detail, with a plot; several in a table.
-    pub fn render(&self, screen: Screen) -> String {
+    /// For people: one recording in detail, with a plot; several in a table, which may be wider than the screen.
+    pub fn render(&self, screen: Screen, table_columns: usize) -> String {
         match self.recordings.as_slice() {
             [summary] => summary.render(self.budget, screen),
-            summaries => self.render_table(summaries, screen),
+            summaries => self.render_table(summaries, screen, table_columns),
         }
     }
 
@@ -175,17 +175,17 @@ impl Summaries {
         Receipt::of(self.recordings.iter().flat_map(|summary| &summary.records))
     }
 
-    fn render_table(&self, summaries: &[ReplaySummary], screen: Screen) -> String {
+    fn render_table(&self, summaries: &[ReplaySummary], screen: Screen, table_columns: usize) -> String {
         let numbers = ["requests", "folds", "peak", "unfolded", "paid", "unchanged"];
         let numbers = numbers.map(|title| (title, Align::Right));
         let mut table = TextTable::new([("recording", Align::Name)].into_iter().chain(numbers));
         let names = Names::of(summaries.iter().map(|summary| summary.file.as_str()));
-        for summary in summaries {
-            table.row(cells(names.short(&summary.file), &summary.receipt, std::slice::from_ref(summary)));
-        }
         let total = self.total();
         table.row(cells("all".to_owned(), &total, summaries));
         table.strong();
+        for summary in summaries {
+            table.row(cells(names.short(&summary.file), &summary.receipt, std::slice::from_ref(summary)));
+        }
         let mut heading = counted(summaries.len(), "recording");
         if let Some(folder) = names.folder() {
             heading.push_str(&format!(" in {folder}"));
@@ -196,7 +196,8 @@ impl Summaries {
         }
         let legend = "peak: the largest request, and what it would be if everything were sent every time; \
                       unchanged: what would have been paid then";
-        let mut text = format!("{}\n{}\n\n{}\n", screen.wrap(&heading, 2), screen.wrap(legend, 2), table.fit(screen));
+        let table = table.fit(Screen { columns: table_columns, ..screen });
+        let mut text = format!("{}\n{}\n\n{table}\n", screen.wrap(&heading, 2), screen.wrap(legend, 2));
         text.push_str(&told(&total, screen));
         if let Some(median) = median_share(summaries) {
             let told = format!("the median recording: {median}");

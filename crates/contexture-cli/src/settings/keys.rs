@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::kind::ValueKind::{Choice as OneOf, Entries, Name, Number, Secret, Switch, Text, Texts, Variables, Whole};
 use super::kind::{Choice, Field, ValueKind};
-use super::row::Command::{Chat, Compare, Mcp, Memory, Replay, Run, Serve, Window};
+use super::row::Command::{Chat, Mcp, Memory, Replay, Run, Serve, Window};
 use super::row::{Command, SettingRow};
 use contexture::files::dialect::ToolEntry;
 use contexture::fold::FoldWhen;
@@ -63,7 +63,7 @@ settings! {
     "instructions" instructions: String = String::new() => key(Text, LAYERS, r#""You are a careful engineer.""#);
 
     /// How many tokens a window may have.
-    "budget" budget: u64 = DEFAULT_BUDGET => key(tokens(1), &[Window, Replay, Compare, Chat], "32000").with_flag();
+    "budget" budget: u64 = DEFAULT_BUDGET => key(tokens(1), &[Window, Replay, Chat], "32000").with_flag();
 
     /// What happens to history that does not fit in the window.
     "overflow" overflow: Overflow = Overflow::default() => key(OneOf(OVERFLOWS), &[Window], r#""truncate""#);
@@ -73,7 +73,7 @@ settings! {
 
     /// Whose prices for cached input are used for the bill.
     "provider" provider: PriceProvider = PriceProvider::default() =>
-        key(OneOf(PROVIDERS), &[Replay, Compare], r#""openai""#).with_flag();
+        key(OneOf(PROVIDERS), &[Replay], r#""openai""#).with_flag();
 
     /// When the past is folded, that is, replaced by what the agent still needs of it.
     "fold" fold: FoldWhen = FoldWhen::default() => key(OneOf(FOLDS), FOLDING, r#""free""#).with_flag();
@@ -156,7 +156,7 @@ message = "Ask first.""#).user_only();
 
     /// A tool of an agent that the built-in table does not have, or describes wrongly.
     "tool" tool: Vec<ToolEntry> = Vec::new() =>
-        key(Entries(TOOL_FIELDS), &[Window, Replay, Compare, Run, Serve, Chat], r#"name = "open_file"
+        key(Entries(TOOL_FIELDS), &[Window, Replay, Run, Serve, Chat], r#"name = "open_file"
 does = "read"
 path = "target""#);
 
@@ -309,8 +309,8 @@ const MAX_DOLLARS: f64 = 1e9;
 
 // Which commands use a key.
 const LAYERS: &[Command] = &[Window, Chat];
-const FOLDING: &[Command] = &[Replay, Compare, Chat];
-const PINS: &[Command] = &[Replay, Compare, Run, Serve, Chat];
+const FOLDING: &[Command] = &[Replay, Chat];
+const PINS: &[Command] = &[Replay, Run, Serve, Chat];
 const GATEWAY: &[Command] = &[Run, Serve];
 const LEARNING: &[Command] = &[Run, Serve, Chat];
 const EMBEDDING: &[Command] = &[Run, Serve, Chat, Memory, Mcp];

@@ -133,9 +133,8 @@ macro_rules! commands {
 }
 
 commands! {
-    Window "window",
+    Window "config window",
     Replay "replay",
-    Compare "compare",
     Run "run",
     Serve "serve",
     Chat "chat",

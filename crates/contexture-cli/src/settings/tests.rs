@@ -477,13 +477,13 @@ fn choices_are_those_of_their_types() {
 #[test]
 fn all_commands_have_the_same_default_budget() {
     let budget = |command| resolve(&SettingSources::default()).unwrap().for_command(command).budget();
-    assert_eq!([Command::Window, Command::Replay, Command::Compare].map(budget), [112_000; 3]);
+    assert_eq!([Command::Window, Command::Replay].map(budget), [112_000; 2]);
     let lines = resolve(&SettingSources::default()).unwrap().lines();
     assert_eq!(lines[1], ["budget", "112000", "default"]);
 }
 
 #[test]
-#[should_panic(expected = "the row of `counter` does not list `window`")]
+#[should_panic(expected = "the row of `counter` does not list `config window`")]
 fn a_command_reads_only_keys_that_list_it() {
     resolve(&SettingSources::default()).unwrap().for_command(Command::Window).counter();
 }

@@ -1,4 +1,4 @@
-//! `contexture compare`.
+//! `contexture replay --compare`.
 
 use std::fs;
 use std::path::Path;
@@ -38,10 +38,10 @@ keep the last 10  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000      0
 clear all but 3   0.0000  1.851  1.000  1.000  0.000  1.1k     1  0.000      1
 prune beyond 40k  1.0000  1.000  1.000  1.000  1.000  2.9k     1  0.000      0
 
-next: `contexture help compare` explains the columns, `contexture replay FILE`
+next: `contexture help replay` explains the columns, `contexture replay FILE`
   shows what became of one recording
 ";
-    let mut run = run_in(Path::new("."), &["compare", "-", "--budget", "1000"], &recording());
+    let mut run = run_in(Path::new("."), &["replay", "--compare", "-", "--budget", "1000"], &recording());
     let own = run.stdout.lines().nth(3).unwrap_or_default().to_owned();
     assert!(own.starts_with("contexture  "), "our own policy stands first:\n{}", run.stdout);
     // Its measures may get better without anything being wrong here.
@@ -51,7 +51,7 @@ next: `contexture help compare` explains the columns, `contexture replay FILE`
 
 #[test]
 fn the_table_is_there_as_json_too() {
-    let run = run_in(Path::new("."), &["compare", "-", "--budget", "1000", "--json"], &recording());
+    let run = run_in(Path::new("."), &["replay", "--compare", "-", "--budget", "1000", "--json"], &recording());
     let comparison: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &comparison["recordings"], &comparison["budget"]), (0, &json!(1), &json!(1000)));
     let policies = comparison["policies"].as_array().unwrap();
@@ -66,16 +66,16 @@ fn files_that_are_no_recordings_are_skipped() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("a.jsonl"), recording()).unwrap();
     fs::write(directory.path().join("notes.md"), "# notes\n").unwrap();
-    let run = run_in(directory.path(), &["compare", "."], "");
+    let run = run_in(directory.path(), &["replay", "--compare", "."], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(run.stdout.lines().next(), Some("1 recording, 11 requests, budget 112k tokens; 1 other file skipped"));
-    let run = run_in(directory.path(), &["compare", "notes.md"], "");
+    let run = run_in(directory.path(), &["replay", "--compare", "notes.md"], "");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("error: none of the files is a recording in a known format\nhint: "), "{}", run.stderr);
 }
 
 #[test]
 fn broken_lines_are_told_with_their_number() {
-    let run = run_in(Path::new("."), &["compare", "-"], &format!("{}{{\"role\":\n", recording()));
+    let run = run_in(Path::new("."), &["replay", "--compare", "-"], &format!("{}{{\"role\":\n", recording()));
     assert_eq!((run.code, run.stderr.as_str()), (0, "-:24: skipped, EOF while parsing a value (column 8)\n"));
 }

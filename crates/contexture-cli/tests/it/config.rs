@@ -185,7 +185,8 @@ fn the_project_s_file_is_the_nearest_in_a_parent() {
     let place = place.with("project/sub/contexture.toml", "budget = 3\n");
     assert_eq!(budget(&place, "project/sub", &[])["from"]["file"], "contexture.toml");
     assert_eq!(budget(&place, "project", &[])["value"], 2);
-    let run = place.run_in("home", &["window", "--json", "-m", "x", "--base", "../project/sub", "--budget", "5000"]);
+    let run = place
+        .run_in("home", &["config", "window", "--json", "-m", "x", "--base", "../project/sub", "--budget", "5000"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let run = place.run_in("home", &["config", "--base", "../project/sub"]);
     assert!(run.stdout.contains("ROOT/project/sub/contexture.toml"), "{}", run.stdout);
@@ -229,7 +230,7 @@ fn both_files_can_be_ignored() {
 #[test]
 fn mistakes_are_one_sentence_and_a_hint_for_every_command() {
     let place = Place::new().with_user("\nbuget = 1\n");
-    for words in [&["config"][..], &["replay"], &["window", "-m", "x"], &["compare", "x"]] {
+    for words in [&["config"][..], &["replay"], &["config", "window", "-m", "x"], &["replay", "--compare", "x"]] {
         place.check_refused(
             words,
             "`ROOT/home/.config/contexture/config.toml`, line 2: unknown key `buget`",
@@ -238,7 +239,7 @@ fn mistakes_are_one_sentence_and_a_hint_for_every_command() {
     }
     let place = Place::new().with_project("[file-reference]\nfollow_symlinks = 1\n");
     place.check_refused(
-        &["window", "-m", "x"],
+        &["config", "window", "-m", "x"],
         "`contexture.toml`, line 2: `file-reference.follow_symlinks` is `1`, but must be `true` or `false`",
         "write it as `follow_symlinks = true` below `[file-reference]`",
     );
@@ -304,18 +305,18 @@ fn commands_use_what_is_configured() {
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         serde_json::from_str(&run.stdout).expect("`--json` prints JSON")
     };
-    let window = printed(&["window", "-m", "x", "--json"]);
+    let window = printed(&["config", "window", "-m", "x", "--json"]);
     assert_eq!(window["usage"]["budget"], 5000);
     assert_ne!(
         window["usage"]["bands"]["system"],
-        printed(&["window", "-m", "x", "--json", "--no-config"])["usage"]["bands"]["system"]
+        printed(&["config", "window", "-m", "x", "--json", "--no-config"])["usage"]["bands"]["system"]
     );
     assert_eq!(printed(&["replay", "--json"])["budget"], 5000);
     assert_eq!(printed(&["replay", "--json", "--no-config"])["budget"], 4000);
     let recording =
         format!("{}\n{}\n", json!({"role": "user", "text": "hi"}), json!({"role": "assistant", "text": "ho"}));
     fs::write(place.root.path().join("project/a.jsonl"), recording).expect("files can be written");
-    assert_eq!(printed(&["compare", "a.jsonl", "--json"])["budget"], 5000);
+    assert_eq!(printed(&["replay", "--compare", "a.jsonl", "--json"])["budget"], 5000);
     assert_eq!(printed(&["replay", "a.jsonl", "--json", "--budget", "7000"])["budget"], 7000);
     assert_eq!(printed(&["replay", "a.jsonl", "--json", "--no-config"])["budget"], 112_000);
 }

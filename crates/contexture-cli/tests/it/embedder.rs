@@ -126,7 +126,7 @@ fn what_shares_no_word_is_found_once_there_is_an_embedder() {
     let home = home("small", server.port);
     home.write(CONFIG, "");
     home.good("app", &["memory", "import"]);
-    assert!(home.good("app", &["memory", "search", QUESTION]).starts_with("nothing was found"), "by words alone");
+    assert!(home.run("app", &["memory", "search", QUESTION]).stdout.starts_with("nothing was found"), "by words alone");
     assert!(server.got().is_empty(), "off by default");
     configure(&home, "small", server.port);
     let told = home.good("app", &["memory", "import"]);
@@ -153,7 +153,7 @@ fn vectors_of_another_model_are_not_compared_and_are_made_again() {
     let home = home("small", server.port);
     home.good("app", &["memory", "import"]);
     configure(&home, "large", server.port);
-    assert!(home.good("app", &["memory", "search", QUESTION]).starts_with("nothing was found"));
+    assert!(home.run("app", &["memory", "search", QUESTION]).stdout.starts_with("nothing was found"));
     assert!(home.good("app", &["memory", "import"]).contains("looked at 152 passages for vectors"));
     assert!(home.good("app", &["memory", "search", QUESTION]).contains("schema migration"));
     assert_eq!(count(&home, "SELECT count(DISTINCT model) FROM search_vectors"), 1, "one vector for a passage");

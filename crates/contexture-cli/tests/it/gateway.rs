@@ -320,8 +320,8 @@ fn what_may_bypass_the_gateway_is_said_before_the_agent_starts() {
 #[test]
 fn which_gateway_is_paused_must_be_clear() {
     let rig = Rig::new();
-    for command in ["pause", "resume"] {
-        let output = rig.contexture(&[command]);
+    for arguments in [&["pause"][..], &["pause", "--off"]] {
+        let output = rig.contexture(arguments);
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).starts_with("error: no gateway runs\nhint: "), "{}", text(&output.stderr));
     }
@@ -407,7 +407,9 @@ fn what_cannot_be_done_is_one_sentence_and_a_hint() {
         "the upstream",
         "an address of the gateway",
     );
-    check(&["show", "0000000000"], 1, "nothing is kept under `0000000000`", "`contexture receipts`");
+    for command in ["show", "forget"] {
+        check(&[command, "0000000000"], 1, "nothing is kept under `0000000000`", "`contexture receipts`");
+    }
     check(&["run", "--holdout", "3", "claude"], 2, "invalid value '3'", "");
 }
 

@@ -1,4 +1,4 @@
-//! `contexture import`.
+//! `contexture replay --emit plain`.
 
 use std::fs;
 use std::path::Path;
@@ -21,16 +21,16 @@ fn run(code: i32, stdout: &str, stderr: &str) -> Run {
 fn one_recording_goes_to_standard_output() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("chat.json"), CHAT).unwrap();
-    assert_eq!(run_in(directory.path(), &["import", "chat.json"], ""), run(0, PLAIN, ""));
-    assert_eq!(run_in(directory.path(), &["import", "-"], CHAT), run(0, PLAIN, ""));
-    assert_eq!(run_in(directory.path(), &["import", "."], ""), run(0, PLAIN, ""));
+    assert_eq!(run_in(directory.path(), &["replay", "--emit", "plain", "chat.json"], ""), run(0, PLAIN, ""));
+    assert_eq!(run_in(directory.path(), &["replay", "--emit", "plain", "-"], CHAT), run(0, PLAIN, ""));
+    assert_eq!(run_in(directory.path(), &["replay", "--emit", "plain", "."], ""), run(0, PLAIN, ""));
 }
 
 #[test]
 fn broken_lines_are_told_with_their_number() {
     let recording = format!("{PLAIN}{{\"role\":\n{PLAIN}");
     let expected = run(0, &PLAIN.repeat(2), "-:3: skipped, EOF while parsing a value (column 8)\n");
-    assert_eq!(run_in(Path::new("."), &["import", "-"], &recording), expected);
+    assert_eq!(run_in(Path::new("."), &["replay", "--emit", "plain", "-"], &recording), expected);
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn what_is_no_recording_is_told_and_fails() {
         "-: skipped, it is not a recording in a known format\n\
          error: one file could not be imported\n\
          hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
-         chat messages as JSON, or what `contexture import` writes\n",
+         chat messages as JSON, or what `contexture replay --emit plain` writes\n",
     );
-    assert_eq!(run_in(Path::new("."), &["import", "-"], "name,size\n"), expected);
+    assert_eq!(run_in(Path::new("."), &["replay", "--emit", "plain", "-"], "name,size\n"), expected);
 }
 
 #[test]
@@ -65,7 +65,7 @@ deep/b.jsonl  plain               2       0           0  deep/b.jsonl
 
 next: `contexture replay out` plays them
 ";
-    let imported = run_in(base, &["import", "in", "--out", "out"], "");
+    let imported = run_in(base, &["replay", "--emit", "plain", "in", "--out", "out"], "");
     assert_eq!(imported, run(0, expected, "1 file skipped that is no recording\n"));
     for written in ["out/a.jsonl", "out/a-2.jsonl", "out/deep/b.jsonl"] {
         assert_eq!(fs::read_to_string(base.join(written)).unwrap(), PLAIN);
@@ -77,7 +77,7 @@ next: `contexture replay out` plays them
 fn nothing_is_overwritten() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("a.jsonl"), CHAT).unwrap();
-    let imported = run_in(directory.path(), &["import", "a.jsonl", "--out", "."], "");
+    let imported = run_in(directory.path(), &["replay", "--emit", "plain", "a.jsonl", "--out", "."], "");
     let message = "error: write `./a.jsonl`: File exists (os error 17)\nhint: name an empty directory with --out\n";
     assert_eq!(imported, run(1, "", message));
     assert_eq!(fs::read_to_string(directory.path().join("a.jsonl")).unwrap(), CHAT);
@@ -88,13 +88,13 @@ fn several_recordings_need_a_directory() {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("a.json"), CHAT).unwrap();
     fs::write(directory.path().join("b.json"), CHAT).unwrap();
-    let imported = run_in(directory.path(), &["import", "."], "");
+    let imported = run_in(directory.path(), &["replay", "--emit", "plain", "."], "");
     let message = "error: standard output has room for one recording only\n\
                    hint: add `--out DIR` to write one file for each\n";
     assert_eq!(imported, run(2, "", message));
     // What is no recording needs no output.
     fs::write(directory.path().join("b.json"), "# notes\n").unwrap();
-    let imported = run_in(directory.path(), &["import", "."], "");
+    let imported = run_in(directory.path(), &["replay", "--emit", "plain", "."], "");
     assert_eq!(imported, run(0, PLAIN, "1 file skipped that is no recording\n"));
 }
 
@@ -103,7 +103,7 @@ fn nothing_found_is_a_failure_and_leaves_nothing_behind() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join("in")).unwrap();
     fs::write(directory.path().join("in/notes.md"), "# notes\n").unwrap();
-    for arguments in [&["import", "in", "--out", "out"][..], &["import", "in"]] {
+    for arguments in [&["replay", "--emit", "plain", "in", "--out", "out"][..], &["replay", "--emit", "plain", "in"]] {
         let imported = run_in(directory.path(), arguments, "");
         assert_eq!((imported.code, imported.stdout.as_str()), (1, ""));
         assert!(imported.stderr.contains("error: none of the files is a recording"), "{}", imported.stderr);
@@ -114,7 +114,7 @@ fn nothing_found_is_a_failure_and_leaves_nothing_behind() {
 #[test]
 fn the_table_is_there_as_json_too() {
     let directory = tempdir().unwrap();
-    let imported = run_in(directory.path(), &["import", "-", "--out", "out", "--json"], CHAT);
+    let imported = run_in(directory.path(), &["replay", "--emit", "plain", "-", "--out", "out", "--json"], CHAT);
     let rows: serde_json::Value = serde_json::from_str(&imported.stdout).unwrap();
     assert_eq!(
         rows,

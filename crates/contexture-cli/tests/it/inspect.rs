@@ -92,6 +92,7 @@ fn files_that_are_no_recordings_end_it() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.contains("none of the files is a recording in a known format\nhint: "), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "who is told an address looks there");
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn what_cannot_be_played_is_one_sentence_and_a_hint() {
         let stderr = "-: skipped, it is in no known format\n\
                       error: none of the files is a recording in a known format\n\
                       hint: name recordings of Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI or pi, \
-                      chat messages as JSON, or what `contexture import` writes\n";
+                      chat messages as JSON, or what `contexture replay --emit plain` writes\n";
         assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
     }
     let run = run_in(Path::new("."), &["replay", "--counter", "bytes"], "");
@@ -313,7 +313,7 @@ fn a_configuration_says_what_a_strange_tool_does() {
     let heading = "## `10.rs`";
     assert!(!plain.stdout.contains(heading), "{}", plain.stdout);
     assert!(taught.stdout.contains(heading), "{}", taught.stdout);
-    let compared = run_in(directory.path(), &["compare", "recording.jsonl", "--config", "tools.toml"], "");
+    let compared = run_in(directory.path(), &["replay", "--compare", "recording.jsonl", "--config", "tools.toml"], "");
     assert_eq!((compared.code, compared.stderr.as_str()), (0, ""));
 }
 
@@ -339,8 +339,8 @@ fn a_tool_that_is_not_understood_is_said_in_one_sentence() {
     ];
     for (text, sentence) in cases {
         fs::write(directory.path().join("tools.toml"), text).expect("files can be written");
-        for command in ["replay", "compare"] {
-            let run = run_in(directory.path(), &[command, "recording.jsonl", "--config", "tools.toml"], "");
+        for command in [&["replay"][..], &["replay", "--compare"]] {
+            let run = run_in(directory.path(), &[command, &["recording.jsonl", "--config", "tools.toml"]].concat(), "");
             assert_eq!(run.code, 2, "{}", run.stderr);
             assert!(run.stderr.starts_with(&format!("error: `tools.toml`, {sentence}")), "{}", run.stderr);
             assert!(run.stderr.contains("\nhint: "), "{}", run.stderr);
@@ -476,9 +476,9 @@ fn every_way_to_name_nothing_is_told_apart() {
     fs::create_dir(directory.path().join("texts")).unwrap();
     let text = include_str!("../../../../docs/reference/on-disk-format.md");
     fs::write(directory.path().join("texts/format.md"), text).unwrap();
-    for command in ["replay", "compare"] {
+    for command in [&["replay"][..], &["replay", "--compare"]] {
         let said = |arguments: &[&str]| {
-            let arguments: Vec<&str> = [command].iter().chain(arguments).copied().collect();
+            let arguments: Vec<&str> = command.iter().chain(arguments).copied().collect();
             let run = run_in(directory.path(), &arguments, "");
             assert_eq!(run.stdout, "");
             (run.code, run.stderr.lines().next().unwrap_or_default().to_owned(), run.stderr.contains("\nhint: "))

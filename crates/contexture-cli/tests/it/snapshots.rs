@@ -106,23 +106,36 @@ fn check(name: &str, arguments: &[&str]) {
 fn help() {
     check("short-help", &[]);
     check("help", &["help"]);
-    for command in
-        ["chat", "window", "replay", "compare", "import", "layers", "memory", "config", "completions", "store"]
-    {
-        check(&format!("help-{command}"), &["help", command]);
+    for words in [
+        &["chat"][..],
+        &["replay"],
+        &["memory"],
+        &["config"],
+        &["config", "window"],
+        &["config", "layers"],
+        &["config", "models"],
+        &["completions"],
+        &["store"],
+        &["run"],
+        &["serve"],
+        &["pause"],
+    ] {
+        check(&format!("help-{}", words.join("-")), &[&["help"], words].concat());
         let place = place();
-        let asked = run_at(place.path(), &[command, "--help"], 80);
-        assert_eq!(asked, run_at(place.path(), &["help", command], 80), "both ways to ask show the same");
+        let asked = run_at(place.path(), &[words, &["--help"]].concat(), 80);
+        assert_eq!(asked, run_at(place.path(), &[&["help"], words].concat(), 80), "both ways to ask show the same");
     }
 }
 
 #[test]
 fn outputs() {
-    check("layers", &["layers"]);
-    check("replay-sessions", &["replay", "sessions"]);
-    check("compare-sessions", &["compare", "sessions", "sessions"]);
-    check("window-map", &["window", "--map", "--message", "See #src/main.rs and #src/gone.rs"]);
-    check("import-sessions", &["import", "sessions", "--out", "plain"]);
+    check("layers", &["config", "layers"]);
+    check("models", &["config", "models", "claude-sonnet-4-5", "gpt-5-nobody", "unheard-of"]);
+    let in_a_pipe = run_at(place().path(), &["replay", "sessions"], 80);
+    check_file("replay-sessions", &told(&["replay", "sessions"], &in_a_pipe));
+    check("compare-sessions", &["replay", "--compare", "sessions", "sessions"]);
+    check("window-map", &["config", "window", "--map", "--message", "See #src/main.rs and #src/gone.rs"]);
+    check("import-sessions", &["replay", "--emit", "plain", "sessions", "--out", "plain"]);
     check("config", &["config", "--no-config"]);
 }
 
@@ -130,27 +143,27 @@ fn outputs() {
 const ERRORS: [&[&str]; 27] = [
     &["dance"],
     &["repaly"],
-    &["help", "comparre"],
+    &["help", "repaly"],
     &["--loud"],
-    &["import"],
-    &["import", "a", "--loud"],
-    &["import", "sessions"],
-    &["import", "notes", "--out", "plain"],
-    &["import", "notes"],
-    &["import", "empty.jsonl"],
-    &["import", "-", "--json"],
-    &["compare", "no/such/file"],
-    &["compare", "--budget", "none", "sessions"],
-    &["compare", "sessions", "--budgets", "3"],
-    &["compare", "notes"],
+    &["replay", "--emit", "plain"],
+    &["replay", "--emit", "plain", "a", "--loud"],
+    &["replay", "--emit", "plain", "sessions"],
+    &["replay", "--emit", "plain", "notes", "--out", "plain"],
+    &["replay", "--emit", "plain", "notes"],
+    &["replay", "--emit", "plain", "empty.jsonl"],
+    &["replay", "--emit", "plain", "-", "--json"],
+    &["replay", "--compare", "no/such/file"],
+    &["replay", "--compare", "--budget", "none", "sessions"],
+    &["replay", "--compare", "sessions", "--budgets", "3"],
+    &["replay", "--compare", "notes"],
     &["replay", "nothing"],
     &["replay", "empty.jsonl"],
     &["replay", "--counter", "o20k"],
     &["replay", "--emit", "window"],
     &["replay", "--config", "wrong.toml"],
     &["replay", "--config", "none.toml"],
-    &["window"],
-    &["window", "--message", "hi", "--base", "no/such/place"],
+    &["config", "window"],
+    &["config", "window", "--message", "hi", "--base", "no/such/place"],
     &["completions", "tcsh"],
     &["memory", "show", "--store", "none.db"],
     &["memory", "why", "1a2b3c"],

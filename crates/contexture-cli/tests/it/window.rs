@@ -24,14 +24,14 @@ fn project() -> TempDir {
 }
 
 fn json(directory: &Path, arguments: &[&str]) -> Value {
-    let run = run_in(directory, &[&["window", "--json"], arguments].concat(), "");
+    let run = run_in(directory, &[&["config", "window", "--json"], arguments].concat(), "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     serde_json::from_str(&run.stdout).expect("`--json` prints JSON")
 }
 
 #[test]
 fn shows_referenced_files_and_the_message() {
-    let run = run_in(project().path(), &["window", "--message", "Explain #src/main.rs:1-2"], "");
+    let run = run_in(project().path(), &["config", "window", "--message", "Explain #src/main.rs:1-2"], "");
     let expected = "\
 ── anchor · file-reference · TOKENS tokens
 [developer] # Referenced Files
@@ -100,13 +100,13 @@ fn stays_within_its_budget_with_a_line_of_a_megabyte() {
     }
     let window = json(directory.path(), &["-m", "Why is #min.js so large?", "--budget", "12000"]);
     assert_eq!(window["references"][0]["status"], "excerpt");
-    let small = run_in(directory.path(), &["window", "-m", "Why?", "--budget", "200"], "");
+    let small = run_in(directory.path(), &["config", "window", "-m", "Why?", "--budget", "200"], "");
     assert!(small.code == 2 && small.stderr.contains("tools") && small.stderr.contains("\nhint: "), "{small:?}");
 }
 
 #[test]
 fn the_map_shows_bands_layers_and_files() {
-    let run = run_in(project().path(), &["window", "--map", "-m", "#Cargo.toml and #src/main.rs"], "");
+    let run = run_in(project().path(), &["config", "window", "--map", "-m", "#Cargo.toml and #src/main.rs"], "");
     let first_words = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = run.stdout.lines().map(first_words).collect();
     assert_eq!(run.code, 0);
@@ -138,17 +138,17 @@ fn bad_usage_is_one_sentence_and_a_hint() {
     write("word.toml", "budget = 100\nbugdet = 1\n");
     write("options.toml", "[file-reference]\nallowed_extensions = []\n");
     for (arguments, sentence) in [
-        (&["window"][..], "`window` needs a message"),
-        (&["window", "-m", "x", "--base", "nowhere"], "layer `file-reference`: `base_dir` can't be opened"),
-        (&["window", "-m", "x", "--config", "nowhere.toml"], "read `nowhere.toml`"),
-        (&["window", "-m", "x", "--config", "word.toml"], "`word.toml`, line 2: unknown key `bugdet`"),
+        (&["config", "window"][..], "`config window` needs a message"),
+        (&["config", "window", "-m", "x", "--base", "nowhere"], "layer `file-reference`: `base_dir` can't be opened"),
+        (&["config", "window", "-m", "x", "--config", "nowhere.toml"], "read `nowhere.toml`"),
+        (&["config", "window", "-m", "x", "--config", "word.toml"], "`word.toml`, line 2: unknown key `bugdet`"),
         (
-            &["window", "-m", "x", "--config", "options.toml"],
+            &["config", "window", "-m", "x", "--config", "options.toml"],
             "`options.toml`, line 2: `file-reference.allowed_extensions` is empty",
         ),
-        (&["window", "-m", "x", "--budget", "-5"], "invalid value '-5' for '--budget <N>'"),
-        (&["window", "-m", "x", "--budget", "0"], "invalid value '0' for '--budget <N>'"),
-        (&["window", "-m", "x", "--json", "--map"], "the argument '--json' cannot be used with '--map'"),
+        (&["config", "window", "-m", "x", "--budget", "-5"], "invalid value '-5' for '--budget <N>'"),
+        (&["config", "window", "-m", "x", "--budget", "0"], "invalid value '0' for '--budget <N>'"),
+        (&["config", "window", "-m", "x", "--json", "--map"], "the argument '--json' cannot be used with '--map'"),
     ] {
         let Run { code, stdout, stderr } = run_in(directory.path(), arguments, "");
         assert_eq!((code, stdout.as_str()), (2, ""), "{arguments:?}");
@@ -159,7 +159,7 @@ fn bad_usage_is_one_sentence_and_a_hint() {
 
 #[test]
 fn the_message_can_come_from_standard_input() {
-    let run = run_in(project().path(), &["window", "-m", "-", "--json"], "See #Cargo.toml");
+    let run = run_in(project().path(), &["config", "window", "-m", "-", "--json"], "See #Cargo.toml");
     let window: Value = serde_json::from_str(&run.stdout).expect("`--json` prints JSON");
     assert_eq!(window["references"][0]["path"], "Cargo.toml");
 }
@@ -168,7 +168,7 @@ fn the_message_can_come_from_standard_input() {
 fn watch_prints_again_when_a_file_changes() {
     let directory = project();
     let mut child = program(directory.path())
-        .args(["window", "--watch", "--json", "-m", "See #src/main.rs"])
+        .args(["config", "window", "--watch", "--json", "-m", "See #src/main.rs"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("the program starts");

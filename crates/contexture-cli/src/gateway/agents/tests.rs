@@ -55,7 +55,7 @@ fn check_refused(agent: &str, files: Pairs<'_>, variables: Pairs<'_>, arguments:
     let place = Place::new(files, variables, arguments);
     let found = place.with(|around| Agent::named(agent).destination(Upstreams::default(), around));
     let failure = found.expect_err(agent);
-    assert!(failure.sentence().contains(words) && failure.has_hint(), "{}", failure.sentence());
+    assert!(failure.sentence().contains(words) && failure.said_hint().is_some(), "{}", failure.sentence());
 }
 
 #[test]

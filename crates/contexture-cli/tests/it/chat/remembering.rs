@@ -201,7 +201,7 @@ fn the_window_is_what_a_conversation_begins_with() {
             other(place.path(), "project", &["memory", "add", "The lib was written by Ada"]);
         }
         let message = "Who wrote #src/lib.rs?";
-        let shown = other(place.path(), "project", &["window", "--json", "-m", message]);
+        let shown = other(place.path(), "project", &["config", "window", "--json", "-m", message]);
         let shown: Value = serde_json::from_str(&shown).expect("JSON");
         said(place.path(), &provider, message);
         let sent = provider.received().pop().expect("a request");

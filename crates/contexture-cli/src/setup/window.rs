@@ -1,4 +1,4 @@
-//! `contexture window`: the window that would be sent to a model now.
+//! `contexture config window`: the window that would be sent to a model now.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ const USER: &str = "user";
 /// It is what `contexture chat` sends first, with the same layers and tools, except those of MCP servers. Files that the
 /// message names, as in `Look at #src/main.rs`, are part of it. No model is called and nothing is written.
 #[derive(Args, Debug)]
-pub struct WindowCommand {
+pub(super) struct WindowCommand {
     /// The message; `-` reads it from standard input
     #[arg(long, short)]
     message: Option<String>,
@@ -79,7 +79,7 @@ struct WindowReport {
 ///
 /// # Errors
 /// Invalid usage, or a window that cannot be built.
-pub fn run(command: &WindowCommand, screen: Screen) -> Result<(), Failure> {
+pub(super) fn run(command: &WindowCommand, screen: Screen) -> Result<(), Failure> {
     let config = command.config.load(Command::Window, &command.base)?;
     let message = message(command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -100,8 +100,8 @@ fn message(command: &WindowCommand) -> Result<String, Failure> {
             Ok(text)
         }
         Some(text) => Ok(text.to_owned()),
-        None => Err(Failure::usage("`window` needs a message")
-            .hint("write it as `contexture window --message \"Look at #README.md\"`")),
+        None => Err(Failure::usage("`config window` needs a message")
+            .hint("write it as `contexture config window --message \"Look at #README.md\"`")),
     }
 }
 

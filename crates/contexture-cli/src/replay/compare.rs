@@ -1,20 +1,18 @@
-//! `contexture compare`: what context policies would have kept of recorded sessions, and at what cost.
+//! `contexture replay --compare`: what context policies would have kept of recorded sessions, and at what cost.
 
 use contexture_text::numbers::counted;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::settings::Command;
+use crate::settings::Config;
 use crate::settings::keys::Counter;
-use clap::Args;
 use contexture::fold::Prices;
 use contexture::transcript::{Report, Transcript};
 use serde::Serialize;
 
-use crate::config::{ConfigFlags, OfCompare};
+use super::example;
+use super::settings::settings_of;
 use crate::failure::Failure;
-use crate::replay::example;
-use crate::replay::settings::settings_of;
 use crate::source::{self, RecordingSource, TranscriptProblem};
 use contexture_measure::judge::{Measures, WindowJudge};
 use contexture_measure::plot::short_count;
@@ -26,40 +24,27 @@ use contexture_terminal::progress::ProgressCounter;
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
 
-/// Compare ways to fit recorded sessions into a context window, without calling a model
-///
-/// Without a file, a small built-in example is used.
-/// Tokens are counted as bytes divided by four.
-///
-/// - recall: of the edits that follow, the share whose old text is in the window
-/// - cost: what is billed for input, relative to sending everything every time
-/// - said: of what the user and the system said so far, the share that is in the window
-/// - told: of what the agent itself said so far, the share that is in the window
-/// - used: of the rare words in the agent's next message that occurred before, the share that is in the window
-/// - peak: the largest window, in tokens
-/// - over: recordings with a window above the budget
-/// - stale: of the file contents in the window, the share that is out of date without showing it
-/// - above: recordings that cost more than sending everything
-///
-/// - contexture replaces the past by what the agent still needs, as `contexture replay` shows
-/// - pass-through sends everything, every time
-/// - sliding window drops as many of the oldest messages as necessary
-/// - half-window drop drops the oldest messages until half of the budget is free
-/// - keep the last 10 replaces all but the ten newest results of tools by a note
-/// - clear all but 3 does the same with all but three results when the window is full
-/// - prune beyond 40k does the same with all results beyond the newest 40 000 tokens of them
-#[derive(Args)]
-#[command(verbatim_doc_comment)]
-pub struct Compare {
-    /// Recordings, directories to search, or - for standard input
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-    #[command(flatten)]
-    config: ConfigFlags<OfCompare>,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
-}
+/// What the columns and rows of the table are.
+pub(super) const EXPLAINED: &str = "\
+With --compare, tokens are counted as bytes divided by four.
+
+- recall: of the edits that follow, the share whose old text is in the window
+- cost: what is billed for input, relative to sending everything every time
+- said: of what the user and the system said so far, the share that is in the window
+- told: of what the agent itself said so far, the share that is in the window
+- used: of the rare words in the agent's next message that occurred before, the share that is in the window
+- peak: the largest window, in tokens
+- over: recordings with a window above the budget
+- stale: of the file contents in the window, the share that is out of date without showing it
+- above: recordings that cost more than sending everything
+
+- contexture replaces the past by what the agent still needs, as it does without --compare
+- pass-through sends everything, every time
+- sliding window drops as many of the oldest messages as necessary
+- half-window drop drops the oldest messages until half of the budget is free
+- keep the last 10 replaces all but the ten newest results of tools by a note
+- clear all but 3 does the same with all but three results when the window is full
+- prune beyond 40k does the same with all results beyond the newest 40 000 tokens of them";
 
 /// The whole comparison, as it is printed as JSON.
 #[derive(Serialize)]
@@ -87,12 +72,14 @@ struct PolicyRow {
     sums: Measures,
 }
 
-/// Runs the command.
-pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
-    let config = compare.config.load(Command::Compare, Path::new("."))?;
-    let is_example = compare.files.is_empty();
+/// Compares recordings, or without any the example.
+///
+/// # Errors
+/// None of the files is a recording, or the output cannot be written.
+pub(super) fn run(files: &[PathBuf], config: &Config, json: bool, screen: Screen) -> Result<(), Failure> {
+    let is_example = files.is_empty();
     let budget = config.budget();
-    let own = Own { settings: settings_of(&config, budget, Counter::Estimate) };
+    let own = Own { settings: settings_of(config, budget, Counter::Estimate) };
     let known = KNOWN.iter().map(|known| known as &dyn WindowPolicy);
     let policies: Vec<&dyn WindowPolicy> = std::iter::once(&own as &dyn WindowPolicy).chain(known).collect();
     let field = ComparisonField { policies: &policies, budget, prices: own.settings.policy.prices };
@@ -101,9 +88,9 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
         let judged = field.judge(&transcript, report).map_err(TranscriptProblem::into_error)?;
         field.comparison(judged.measures, 1, 0)
     } else {
-        field.compare(&source::find(&compare.files)?)?
+        field.compare(&source::find(files)?)?
     };
-    if compare.json {
+    if json {
         return comparison.print_json();
     }
     let mut text = String::new();
@@ -112,9 +99,9 @@ pub fn run(compare: &Compare, screen: Screen) -> Result<(), Failure> {
     }
     text.push_str(&comparison.render(screen));
     let next = if is_example {
-        "`contexture compare ~/.claude/projects` compares on your own sessions, `contexture help compare` explains the columns"
+        "`contexture replay --compare ~/.claude/projects` compares on your own sessions, `contexture help replay` explains the columns"
     } else {
-        "`contexture help compare` explains the columns, `contexture replay FILE` shows what became of one recording"
+        "`contexture help replay` explains the columns, `contexture replay FILE` shows what became of one recording"
     };
     text.push_str(&screen.next(next));
     Ok(io::stdout().write_all(text.as_bytes())?)

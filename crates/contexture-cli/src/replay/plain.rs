@@ -1,4 +1,4 @@
-//! `contexture import`: converts recorded sessions to the plain form.
+//! `contexture replay --emit plain`: converts recorded sessions to the plain form.
 
 use contexture_text::numbers::counted;
 use std::collections::HashSet;
@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use contexture::transcript::{self, Report};
 use serde::Serialize;
 
@@ -16,23 +15,6 @@ use contexture_measure::names::Names;
 use contexture_terminal::progress::ProgressCounter;
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
-
-/// Convert recorded sessions of agents to one plain form, with one message per line
-///
-/// The format is detected from the content: Claude Code, Codex, OpenCode, Copilot CLI, Gemini CLI, pi, goose, OpenAI
-/// chat, Anthropic messages, or the plain form itself. Invalid lines are reported and skipped.
-#[derive(Args)]
-pub struct ImportCommand {
-    /// Files, directories to search, or - for standard input
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Write one file for each recording into this directory, instead of all to standard output
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Print what was imported as JSON (with --out)
-    #[arg(long, requires = "out")]
-    json: bool,
-}
 
 /// The result of one source.
 #[derive(Serialize)]
@@ -55,15 +37,26 @@ struct Skipped {
     failed: usize,
 }
 
-/// Runs the command.
-pub fn run(import: &ImportCommand, screen: Screen) -> Result<(), Failure> {
-    let sources = source::find(&import.files)?;
+/// Converts recordings: one to standard output, or each to a file of its own.
+///
+/// # Errors
+/// A file cannot be read or written, or is no recording.
+pub(super) fn run(files: &[PathBuf], out: Option<&Path>, json: bool, screen: Screen) -> Result<(), Failure> {
+    if files.is_empty() || (json && out.is_none()) {
+        let wrong = if files.is_empty() {
+            "`--emit plain` needs a recording"
+        } else {
+            "`--emit plain --json` needs `--out DIR`"
+        };
+        return Err(Failure::usage(wrong).hint("write it as `contexture replay --emit plain FILE --out DIR`"));
+    }
+    let sources = source::find(files)?;
     let mut skipped = Skipped::default();
-    let count = match &import.out {
+    let count = match out {
         Some(directory) => {
             let imported = to_directory(&sources, directory, &mut skipped)?;
-            if !imported.is_empty() || import.json {
-                print(&imported, directory, import.json, screen)?;
+            if !imported.is_empty() || json {
+                print(&imported, directory, json, screen)?;
             }
             imported.len()
         }

@@ -1,19 +1,21 @@
-//! `contexture models`: what is known of models.
+//! `contexture config models`: what is known of models.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use contexture_gateway::models::{Known, Models, agent_models, names_in};
+use contexture_gateway::models::{Models, agent_models, names_in};
 
 use crate::failure::Failure;
+use contexture_terminal::screen::Screen;
+use contexture_terminal::table::{Align, TextTable};
 use contexture_text::numbers::{counted, thousands};
 
 /// List what is known of models: windows, prices, and where these come from
 ///
 /// With --check, look for names that agents know and the table does not.
 #[derive(Args)]
-pub struct ModelsCommand {
+pub(super) struct ModelsCommand {
     /// Names to look up; all of the table without any
     names: Vec<String>,
     /// Fail if a name that agents know has no row or no price
@@ -28,7 +30,7 @@ pub struct ModelsCommand {
 ///
 /// # Errors
 /// The list cannot be read, or the table has gaps.
-pub fn run(command: &ModelsCommand) -> Result<(), Failure> {
+pub(super) fn run(command: &ModelsCommand, screen: Screen) -> Result<(), Failure> {
     let models = Models::builtin();
     if command.check {
         return check(&models, command);
@@ -37,16 +39,31 @@ pub fn run(command: &ModelsCommand) -> Result<(), Failure> {
         true => models.names().map(str::to_owned).collect(),
         false => command.names.clone(),
     };
-    let lines: Vec<String> = names.iter().map(|name| line(name, &models.find(name))).collect();
-    Ok(io::stdout().write_all((lines.join("\n") + "\n").as_bytes())?)
+    Ok(io::stdout().write_all(table(&models, &names).fit(screen).as_bytes())?)
 }
 
-fn line(name: &str, known: &Known) -> String {
-    let price = match known.model.dollars(0) {
-        Some((input, output)) => format!("${input} and ${output} a million ({})", known.price),
-        None => "price not known".to_owned(),
-    };
-    format!("{name}: {} tokens ({}), {price}", thousands(known.model.context), known.window)
+/// What is known of models, with a remark where that is not what the table says.
+fn table(models: &Models, names: &[String]) -> TextTable {
+    let mut table = TextTable::new([
+        ("model", Align::Name),
+        ("window", Align::Right),
+        ("$/M in", Align::Right),
+        ("$/M out", Align::Right),
+        ("known", Align::Prose),
+    ]);
+    for name in names {
+        let known = models.find(name);
+        let (input, output) = known
+            .model
+            .dollars(0)
+            .map_or_else(Default::default, |(input, output)| (input.to_string(), output.to_string()));
+        let said = match known.window == known.price {
+            true => known.window.to_string(),
+            false => format!("window {}, price {}", known.window, known.price),
+        };
+        table.row([name.clone(), thousands(known.model.context), input, output, said]);
+    }
+    table
 }
 
 fn check(models: &Models, command: &ModelsCommand) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `contexture layers`: the built-in layers, with what each is for.
+//! `contexture config layers`: the built-in layers, with what each is for.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use contexture_terminal::table::{Align, TextTable};
 /// Slot, scope and budget are those of each layer out of the box, and `tools` is what its tools cost in every request.
 /// docs/reference/layers has a page for each.
 #[derive(Args)]
-pub struct LayersCommand {
+pub(super) struct LayersCommand {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -26,7 +26,7 @@ pub struct LayersCommand {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn run(command: &LayersCommand, screen: Screen) -> Result<(), Failure> {
+pub(super) fn run(command: &LayersCommand, screen: Screen) -> Result<(), Failure> {
     let layers = built_in();
     let counter = contexture::bpe::Bpe::o200k();
     let tokens: Vec<u64> = layers.iter().map(|layer| layer.tool_tokens(&counter)).collect();

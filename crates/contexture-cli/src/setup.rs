@@ -1,14 +1,17 @@
-//! `contexture config`: the configuration with the source of each value.
+//! `contexture config`: the configuration with the source of each value, and commands about what it leads to.
+
+mod layers;
+mod models;
+mod window;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::settings::Resolved;
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::files::{ConfigFileCandidate, Files};
-use super::flags::{ConfigFlags, Everything};
+use crate::config::{ConfigFileCandidate, ConfigFlags, Everything, Files};
 use crate::failure::{Failure, without_passwords};
 use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
@@ -18,7 +21,10 @@ use contexture_terminal::table::{Align, TextTable};
 /// Sources, in order of precedence: flags, environment variables, the project's file, the user's file, defaults.
 /// docs/reference/configuration.md explains all keys.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ConfigCommand {
+    #[command(subcommand)]
+    about: Option<ConfigSubject>,
     #[command(flatten)]
     flags: ConfigFlags<Everything>,
     /// The directory in which the search for the project's file starts
@@ -32,11 +38,28 @@ pub struct ConfigCommand {
     json: bool,
 }
 
+/// What is printed instead.
+#[derive(Subcommand)]
+enum ConfigSubject {
+    Layers(layers::LayersCommand),
+    Window(window::WindowCommand),
+    Models(models::ModelsCommand),
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// The configuration is invalid.
 pub fn run(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
+    match &command.about {
+        None => print(command, screen),
+        Some(ConfigSubject::Layers(layers)) => layers::run(layers, screen),
+        Some(ConfigSubject::Window(window)) => window::run(window, screen),
+        Some(ConfigSubject::Models(models)) => models::run(models, screen),
+    }
+}
+
+fn print(command: &ConfigCommand, screen: Screen) -> Result<(), Failure> {
     let text = if command.path {
         let files = command.flags.files(&command.base);
         if command.json { pretty(&files_as_json(&files))? } else { files_as_table(&files, screen) }
