@@ -5,6 +5,8 @@ mod threads;
 mod happening;
 mod undo;
 mod gate;
+mod unreachable;
+mod parts;
 mod secrets;
 mod told;
 mod editor_call;
@@ -17,6 +19,7 @@ mod diff;
 mod past;
 mod spent;
 mod live;
+mod marked;
 mod form;
 mod keyboard;
 mod commands;
@@ -37,7 +40,7 @@ use crate::endpoint::{self, EndpointRequest};
 use crate::failure::Failure;
 use contexture_terminal::screen::Screen;
 use gate::Permission;
-use session::{ChatSession, SessionParts};
+use session::{ChatSession, SessionOpener, SessionParts, SessionRequest, ThreadChoice};
 use threads::Threads;
 
 /// Talk to a model that reads and changes the files of this directory
@@ -114,7 +117,6 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
     if chat.acp {
         return serve_editor(chat);
     }
-    let config = chat.config.load(Command::Chat, &chat.base)?;
     let directory = chat.base.canonicalize().map_err(|error| {
         Failure::usage(format!("open `{}`: {error}", chat.base.display()))
             .hint("`--base` names the directory to work in")
@@ -126,25 +128,17 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
         }
         let is_line_mode = chat.print || !io::stdin().is_terminal() || !io::stdout().is_terminal();
         let text = said(chat, is_line_mode)?;
-        let wanted = wanted(chat, &config);
-        let endpoint = endpoint::find(&wanted).await?;
-        let permission = match (chat.yes, is_line_mode) {
-            (true, _) => Permission::Everything,
-            (false, true) => Permission::Nothing,
-            (false, false) => Permission::Ask,
-        };
-        let (store, path) = place::open(chat.store.as_deref()).map_err(Failure::not_begun)?;
-        let opening =
-            SessionParts { store, path, directory, config, endpoint, permission, servers: Vec::new(), files: None };
         let thread = match (&chat.thread, chat.goes_on) {
-            (Some(id), _) => session::ThreadChoice::Named(id.clone()),
-            (None, true) => session::ThreadChoice::Newest,
-            (None, false) => session::ThreadChoice::New,
+            (Some(id), _) => ThreadChoice::Named(id.clone()),
+            (None, true) => ThreadChoice::Newest,
+            (None, false) => ThreadChoice::New,
         };
-        let session = ChatSession::open(opening, thread).await.map_err(Failure::not_begun)?;
+        let opener = Opener { chat: chat.clone(), can_ask: !is_line_mode };
+        let wanted = SessionRequest { directory, thread, model: None, servers: Vec::new(), files: None };
+        let session = opener.open(wanted).await?;
         match is_line_mode {
             true => line_mode::run(session, text).await,
-            false => talk::run(session, text).await,
+            false => talk::run(&opener, session, text).await,
         }
     });
     // A thread that still walks a large directory is not waited for.
@@ -154,7 +148,7 @@ pub fn run(chat: &Chat, screen: Screen) -> Result<(), Failure> {
 
 fn serve_editor(chat: &Chat) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let opener = Opener { chat: chat.clone() };
+    let opener = Opener { chat: chat.clone(), can_ask: true };
     let outcome = runtime.block_on(acp::serve(opener));
     runtime.shutdown_background();
     outcome
@@ -163,19 +157,26 @@ fn serve_editor(chat: &Chat) -> Result<(), Failure> {
 /// Opens sessions as the flags of the command say.
 struct Opener {
     chat: Chat,
+    /// Whether there is somebody who can be asked.
+    can_ask: bool,
 }
 
-impl acp::SessionOpener for Opener {
-    async fn open(&self, wanted_session: acp::SessionRequest) -> Result<ChatSession, Failure> {
-        let acp::SessionRequest { directory, thread, servers, files } = wanted_session;
+impl SessionOpener for Opener {
+    async fn open(&self, request: SessionRequest) -> Result<ChatSession, Failure> {
+        let SessionRequest { directory, thread, model, servers, files } = request;
         let opened = directory.canonicalize();
         let directory = opened.map_err(|error| Failure::usage(format!("open `{}`: {error}", directory.display())))?;
         let config = self.chat.config.load(Command::Chat, &directory)?;
-        let endpoint = endpoint::find(&wanted(&self.chat, &config)).await?;
-        let permission = if self.chat.yes { Permission::Everything } else { Permission::Ask };
-        let (store, path) = place::open(self.chat.store.as_deref())?;
+        let wanted = wanted(&self.chat, &config);
+        let endpoint = endpoint::find(&EndpointRequest { model: model.or(wanted.model.clone()), ..wanted }).await?;
+        let permission = match (self.chat.yes, self.can_ask) {
+            (true, _) => Permission::Everything,
+            (false, true) => Permission::Ask,
+            (false, false) => Permission::Nothing,
+        };
+        let (store, path) = place::open(self.chat.store.as_deref()).map_err(Failure::not_begun)?;
         let opening = SessionParts { store, path, directory, config, endpoint, permission, servers, files };
-        ChatSession::open(opening, thread.map_or(session::ThreadChoice::New, session::ThreadChoice::Named)).await
+        ChatSession::open(opening, thread).await.map_err(Failure::not_begun)
     }
 }
 

@@ -50,17 +50,22 @@ pub(crate) struct Endpoint {
     pub(crate) client: Client,
     /// The variables that keys came from, which commands that the model runs must not see.
     pub(crate) key_variables: Vec<String>,
+    /// The variable or the setting that the key came from, if one is sent.
+    pub(crate) key: Option<String>,
 }
+
+/// A client that is being built, with where its key came from.
+type KeyedBuilder = (ClientBuilder, Option<String>);
 
 /// The client of a model: of the address that was named, or of the provider whose key is in the environment, or of
 /// Ollama.
 pub(crate) async fn find(wanted: &EndpointRequest) -> Result<Endpoint, Failure> {
-    let client = client(wanted).await?;
+    let (client, key) = client(wanted).await?;
     let names = wanted.key_env.as_deref().into_iter().chain([ANTHROPIC_KEY, OPENAI_KEY, GEMINI_KEY, CONFIG_KEY]);
-    Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect() })
+    Ok(Endpoint { client, key_variables: names.map(str::to_owned).collect(), key })
 }
 
-async fn client(wanted: &EndpointRequest) -> Result<Client, Failure> {
+async fn client(wanted: &EndpointRequest) -> Result<(Client, Option<String>), Failure> {
     if wanted.url.is_some() || wanted.format.is_some() {
         return built(named(wanted)?);
     }
@@ -68,15 +73,16 @@ async fn client(wanted: &EndpointRequest) -> Result<Client, Failure> {
         return Err(Failure::usage("`chat.key` is set, but not whose key it is")
             .hint("add `format = \"messages\"` for Anthropic, \"responses\" for OpenAI or \"gemini\" for Google, or `url`, below `[chat]`"));
     }
+    let of = |builder: ClientBuilder, variable: &str| built((builder, Some(variable.to_owned())));
     let (anthropic, openai, gemini) = (key_in(ANTHROPIC_KEY), key_in(OPENAI_KEY), key_in(GEMINI_KEY));
     let is_called = |start: &str| wanted.model.as_deref().is_some_and(|name| name.starts_with(start));
     let model = |usual: &str| wanted.model.clone().unwrap_or_else(|| usual.to_owned());
     match (anthropic, openai, gemini) {
-        (_, Some(key), _) if is_called("gpt") => built(Client::openai(model(OPENAI_MODEL)).key(key)),
-        (_, _, Some(key)) if is_called("gemini") => built(Client::gemini(model(GEMINI_MODEL)).key(key)),
-        (Some(key), _, _) => built(Client::anthropic(model(ANTHROPIC_MODEL)).key(key)),
-        (None, Some(key), _) => built(Client::openai(model(OPENAI_MODEL)).key(key)),
-        (None, None, Some(key)) => built(Client::gemini(model(GEMINI_MODEL)).key(key)),
+        (_, Some(key), _) if is_called("gpt") => of(Client::openai(model(OPENAI_MODEL)).key(key), OPENAI_KEY),
+        (_, _, Some(key)) if is_called("gemini") => of(Client::gemini(model(GEMINI_MODEL)).key(key), GEMINI_KEY),
+        (Some(key), _, _) => of(Client::anthropic(model(ANTHROPIC_MODEL)).key(key), ANTHROPIC_KEY),
+        (None, Some(key), _) => of(Client::openai(model(OPENAI_MODEL)).key(key), OPENAI_KEY),
+        (None, None, Some(key)) => of(Client::gemini(model(GEMINI_MODEL)).key(key), GEMINI_KEY),
         (None, None, None) => ollama(wanted).await,
     }
 }
@@ -87,7 +93,7 @@ async fn client(wanted: &EndpointRequest) -> Result<Client, Failure> {
 /// Something of it is missing or cannot be used.
 pub(crate) fn memory_client(wanted: &EndpointRequest) -> Result<Client, Failure> {
     let section = "check the section [memory.model] of the configuration";
-    named(wanted)?.build().map_err(|error| Failure::usage(error.to_string()).hint(section))
+    named(wanted)?.0.build().map_err(|error| Failure::usage(error.to_string()).hint(section))
 }
 
 /// The key in a variable, if it has one.
@@ -95,14 +101,15 @@ fn key_in(name: &str) -> Option<ApiKey> {
     variable(name).filter(|text| !text.trim().is_empty()).map(ApiKey::new)
 }
 
-fn built(builder: ClientBuilder) -> Result<Client, Failure> {
-    builder.build().map_err(|error| {
+fn built((builder, key): KeyedBuilder) -> Result<(Client, Option<String>), Failure> {
+    let built = builder.build().map_err(|error| {
         Failure::usage(error.to_string()).hint("check `--url`, `--model` and [chat] of the configuration")
-    })
+    });
+    Ok((built?, key))
 }
 
 /// The model at an address that was named, or of the provider whose format was named.
-fn named(wanted: &EndpointRequest) -> Result<ClientBuilder, Failure> {
+fn named(wanted: &EndpointRequest) -> Result<KeyedBuilder, Failure> {
     let format = wanted.format.unwrap_or(ModelFormat::Chat);
     let (wire, home, variable, usual) = match format {
         ModelFormat::Messages => (Format::Messages, "https://api.anthropic.com", ANTHROPIC_KEY, ANTHROPIC_MODEL),
@@ -119,20 +126,20 @@ fn named(wanted: &EndpointRequest) -> Result<ClientBuilder, Failure> {
     };
     let client = Client::builder(wire, wanted.url.as_deref().unwrap_or(home), model);
     if let (None, Some(key)) = (&wanted.key_env, &wanted.key) {
-        return Ok(client.key(key.clone()));
+        return Ok((client.key(key.clone()), Some("`chat.key`".to_owned())));
     }
     // A provider's key goes to its provider; to another address only the key that was named for it.
     let variable = wanted.key_env.as_deref().or(wanted.url.is_none().then_some(variable));
-    let Some(variable) = variable else { return Ok(client) };
+    let Some(variable) = variable else { return Ok((client, None)) };
     let key = key_in(variable).ok_or_else(|| {
         Failure::usage(format!("the variable `{variable}` has no key"))
             .hint(format!("write it as `export {variable}=…`"))
     })?;
-    Ok(client.key(key))
+    Ok((client.key(key), Some(variable.to_owned())))
 }
 
 /// The model of Ollama on this machine.
-async fn ollama(wanted: &EndpointRequest) -> Result<Client, Failure> {
+async fn ollama(wanted: &EndpointRequest) -> Result<(Client, Option<String>), Failure> {
     let address = ollama_address(variable("OLLAMA_HOST").as_deref());
     let Ok(Some(models)) = tokio::time::timeout(LOOK, models_at(&address)).await else {
         return Err(no_model(&address));
@@ -141,7 +148,7 @@ async fn ollama(wanted: &EndpointRequest) -> Result<Client, Failure> {
         return Err(Failure::usage(format!("Ollama at {address} has no model"))
             .hint("`ollama pull qwen3-coder` gets one; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY"));
     };
-    built(Client::chat(format!("http://{address}/v1"), model))
+    built((Client::chat(format!("http://{address}/v1"), model), None))
 }
 
 fn no_model(address: &str) -> Failure {

@@ -30,6 +30,9 @@ pub struct Markdown {
     code: Option<(String, Language)>,
     /// The lines of a table that has not ended: its columns are as wide as all of them need.
     table: Vec<String>,
+    /// Whether a word that is longer than a row is broken; otherwise it is left to the terminal, which keeps it whole for
+    /// those who copy it.
+    breaks_words: bool,
 }
 
 impl Markdown {
@@ -53,16 +56,28 @@ impl Markdown {
         }
     }
 
+    /// The rows of a line that is not complete, after what is shown already. They can be drawn over: none is wider than
+    /// the screen.
+    pub fn unfinished(&self, line: &str, screen: Screen) -> Vec<String> {
+        let mut ahead = Self { breaks_words: true, ..self.clone() };
+        let mut rows = if line.is_empty() { Vec::new() } else { ahead.line(line, screen) };
+        rows.extend(ahead.end(screen));
+        rows
+    }
+
     fn rows(&mut self, line: &str, screen: Screen) -> Vec<String> {
         let (glyphs, indent) = self.glyphs(line);
-        let rows = wrapped(&glyphs, indent, screen.columns);
+        let mut rows = wrapped(&glyphs, indent, screen.columns);
+        if self.breaks_words {
+            rows = rows.iter().flat_map(|row| broken(row, screen.columns)).collect();
+        }
         rows.iter().map(|row| painted(row, screen)).collect()
     }
 
     /// The line in its styles, and the indent of its further rows.
     fn glyphs(&mut self, line: &str) -> (Vec<Glyph>, usize) {
         let start = line.trim_start();
-        let indent = width_of(&line[..line.len() - start.len()]);
+        let indent = columns(&line[..line.len() - start.len()]);
         if let Some((fence, language)) = &self.code {
             if start.trim_end().starts_with(fence.as_str()) && start.trim_end().chars().all(|c| fence.starts_with(c)) {
                 self.code = None;
@@ -144,6 +159,23 @@ pub(super) fn wrapped(glyphs: &[Glyph], indent: usize, columns: usize) -> Vec<Ve
     rows
 }
 
+/// A row in rows of at most so many columns, wherever its words end.
+fn broken(row: &[Glyph], columns: usize) -> Vec<Vec<Glyph>> {
+    let (mut rows, mut column) = (vec![Vec::new()], 0);
+    for glyph in row {
+        let width = columns_of(glyph.0);
+        if column > 0 && column + width > columns {
+            rows.push(Vec::new());
+            column = 0;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push(*glyph);
+        }
+        column += width;
+    }
+    rows
+}
+
 /// A row with its styles, if there are colours.
 pub(super) fn painted(row: &[Glyph], screen: Screen) -> String {
     let mut text = String::new();
@@ -183,7 +215,8 @@ fn columns_of(character: char) -> usize {
     if character == '\t' { TAB } else { character.width().unwrap_or(0) }
 }
 
-fn width_of(text: &str) -> usize {
+/// The columns that a plain text takes in a row.
+pub fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 

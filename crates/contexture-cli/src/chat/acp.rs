@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, LocalSet};
 
 use super::editor_call::AcpEditor;
 use super::editor_files::{self, EditorFiles};
-use super::session::ChatSession;
+use super::session::{SessionOpener, SessionRequest, ThreadChoice};
 use crate::failure::Failure;
 use crate::lines::{InputLine, next_line};
 use crate::settings::keys::McpEntry;
@@ -41,22 +41,6 @@ const FAILED: i64 = -32603;
 
 /// An error of the protocol: its code and message.
 type AcpError = (i64, String);
-
-/// What a session is opened for.
-pub(super) struct SessionRequest {
-    pub(super) directory: PathBuf,
-    /// The thread to go on with.
-    pub(super) thread: Option<String>,
-    /// Servers that the editor brings.
-    pub(super) servers: Vec<McpEntry>,
-    /// Files as the editor has them.
-    pub(super) files: Option<EditorFiles>,
-}
-
-/// Opens the session of a thread.
-pub(super) trait SessionOpener {
-    fn open(&self, wanted: SessionRequest) -> impl Future<Output = Result<ChatSession, Failure>>;
-}
 
 /// A session, as the rest of the program knows it.
 struct Handle {
@@ -210,7 +194,8 @@ impl<O: SessionOpener + 'static> AcpAgent<O> {
         }
         let is_loaded = thread.is_some();
         let (files, asked) = EditorFiles::of(&self.capabilities.borrow()).unzip();
-        let wanted = SessionRequest { directory, thread, servers: servers(&params["mcpServers"])?, files };
+        let thread = thread.map_or(ThreadChoice::New, ThreadChoice::Named);
+        let wanted = SessionRequest { directory, thread, model: None, servers: servers(&params["mcpServers"])?, files };
         let session = self.open.open(wanted).await.map_err(|failure| (FAILED, failure.sentence().to_owned()))?;
         let id = session.thread();
         let running = Rc::default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture::decision::{Action, Decision};
+use contexture::decision::{Action, Decision, EpochReason};
 use contexture::error::{Error, FunctionError};
 use contexture::facts::{Added, FactId, Place, day, speaker};
 use contexture::files::model::Fact;
@@ -14,13 +14,14 @@ use contexture::layers::{Plan, WorkingMemory};
 use contexture::personal::MemoryOwner;
 use contexture::store::Key;
 use contexture::tokens::Estimate;
-use contexture::usage::{LayerUsage, StepUsage};
+use contexture::usage::StepUsage;
 use contexture_inspect::view::About;
 use contexture_inspect::{Archive, InspectServer, library};
 use serde::Deserialize;
 
 use super::happening::one_line;
 use super::session::{ChatSession, SessionLayers, chain, failure_of};
+use super::spent;
 use super::threads::store_failed;
 use super::undo::Undone;
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ use contexture_terminal::screen::Screen;
 use contexture_terminal::table::{Align, TextTable};
 
 /// The cells of the widest bar.
-const BAR_CELLS: u64 = 32;
+const BAR_CELLS: u64 = 24;
 
 /// The most characters of an item in `/why`.
 const MAX_ITEM_CHARS: usize = 60;
@@ -49,27 +50,44 @@ pub(super) enum CommandOutcome {
     Shown(String),
     /// The interrupted turn goes on.
     Continue,
+    /// A new conversation begins.
+    New,
+    /// The conversation goes on with another model.
+    Model(String),
     /// The conversation ends.
     Quit,
 }
 
-const HELP: [(&str, &str); 12] = [
-    ("/context", "the window of the last request, by band and layer, and what was used"),
-    ("/files", "what is known of each file, and how well"),
+/// The commands, with what is written after each.
+const COMMANDS: [(&str, &str, &str); 14] = [
+    ("/help", "", "this list"),
+    ("/context", "", "what the model was sent last, in seven parts, and what is free"),
+    ("/files", "", "what is known of each file, and how well"),
+    ("/model", "NAME", "which model it is; with a name, goes on with that one"),
+    ("/new", "", "begins a new conversation"),
+    ("/cost", "", "tokens and dollars of this conversation since it was opened"),
     (
         "/memory",
+        "",
         "the notes that the model keeps, and what is remembered of this project; `/memory add TEXT` adds a fact, `/memory forget ID` forgets one",
     ),
-    ("/plan", "the plan that the model works by, and how far it has come"),
-    ("/why ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
-    ("/undo", "takes back the file changes of the last turn that made any"),
-    ("/continue", "goes on with a turn that was interrupted; an empty line does the same"),
-    ("/threads", "the threads of this directory"),
-    ("/inspect", "opens a page that shows what the model was sent, and says where the thread is kept"),
-    ("/help", "this list"),
-    ("/quit", "ends; so do Ctrl-D and Ctrl-C twice"),
-    ("#", "completes files: letters in order, Tab or Enter takes one"),
+    ("/plan", "", "the plan that the model works by, and how far it has come"),
+    ("/why", "ITEM", "what was decided about the past; ITEM is a number of the log or a word of the reason"),
+    ("/undo", "", "takes back the file changes of the last turn that made any"),
+    ("/continue", "", "goes on with a turn that was interrupted; an empty line does the same"),
+    ("/threads", "", "the threads of this directory"),
+    ("/inspect", "", "opens a page that shows what the model was sent, and says where the thread is kept"),
+    ("/quit", "", "ends; so do Ctrl-D and Ctrl-C twice"),
 ];
+
+/// The commands that begin so, if a text may become one: with what each does.
+pub(super) fn beginning(text: &str) -> Vec<(&'static str, &'static str)> {
+    let is_begun = text.starts_with('/') && !text.contains(char::is_whitespace);
+    let begin = |(name, _, says): &(&'static str, &'static str, &'static str)| {
+        (is_begun && name.starts_with(text)).then_some((*name, *says))
+    };
+    COMMANDS.iter().filter_map(begin).collect()
+}
 
 /// Runs a command; `None` if the text is none.
 pub(super) async fn run(
@@ -89,6 +107,10 @@ pub(super) async fn run(
         "undo" => undo(session).await?,
         "threads" => session.threads.table(screen).await?,
         "inspect" => inspect(session).await?,
+        "cost" => cost(session),
+        "model" if rest.trim().is_empty() => format!("{}\n", written_out(&session.model)),
+        "model" => return Ok(Some(CommandOutcome::Model(rest.trim().to_owned()))),
+        "new" => return Ok(Some(CommandOutcome::New)),
         "continue" => return Ok(Some(CommandOutcome::Continue)),
         "quit" | "exit" => return Ok(Some(CommandOutcome::Quit)),
         // A path begins so too.
@@ -100,67 +122,45 @@ pub(super) async fn run(
 
 fn help(screen: Screen) -> String {
     let mut table = TextTable::new([("command", Align::Left), ("what it does", Align::Prose)]);
-    HELP.iter().for_each(|(name, says)| table.row([(*name).to_owned(), (*says).to_owned()]));
+    for (name, argument, says) in COMMANDS {
+        table.row([format!("{name} {argument}").trim_end().to_owned(), says.to_owned()]);
+    }
+    table.row(["#".to_owned(), "completes files: letters in order, Tab or Enter takes one".to_owned()]);
     table.fit(screen)
+}
+
+/// What the conversation used since it was opened.
+fn cost(session: &ChatSession) -> String {
+    let request = session.execution.usage().map_or(0, StepUsage::total);
+    let spent = spent::line(&session.model, Default::default(), session.execution.token_usage(), request, 0);
+    spent.map_or("Nothing was used yet, or the provider does not say.\n".to_owned(), |line| format!("{line}\n"))
 }
 
 fn context(session: &ChatSession, screen: Screen) -> String {
-    let Some(usage) = session.execution.usage() else {
+    let (Some(usage), Some(parts)) = (session.execution.usage(), session.parts()) else {
         return "Nothing was sent yet in this session.\n".to_owned();
     };
-    let spent = session.execution.token_usage();
-    let cached = match spent.cache_read {
-        0 => String::new(),
-        read => format!(" ({} of them read from the provider's cache)", short_count(read)),
-    };
+    let free = usage.budget.saturating_sub(usage.total() + usage.response_reserve);
+    let rest = [("free", "", free), ("kept", "free for the answer", usage.response_reserve)];
+    let rows = parts.iter().map(|part| (part.name, part.says, part.tokens)).chain(rest);
+    let mut table = TextTable::new([
+        ("part", Align::Left),
+        ("tokens", Align::Right),
+        ("", Align::Left),
+        ("what it is", Align::Prose),
+    ]);
+    let cells = BAR_CELLS.min(screen.columns.saturating_sub(50) as u64);
+    for (name, says, tokens) in rows {
+        let bar = "█".repeat((tokens * cells).div_ceil(usage.budget.max(1)) as usize);
+        table.row([name.to_owned(), short_count(tokens), bar, says.to_owned()]);
+    }
     format!(
-        "{}{} of {} tokens; {} of them were in the last request too, which a provider's cache serves\n\
-         this session: {} tokens in{cached}, {} out\n",
-        bands(usage, screen),
+        "{}{} of {} tokens; {} of them were in the last request too, which a provider's cache serves\n",
+        table.fit(screen),
         short_count(usage.total()),
         short_count(usage.budget),
         short_count(usage.kept_tokens),
-        short_count(spent.input),
-        short_count(spent.output),
     )
-}
-
-/// A request by band and layer, with bars.
-fn bands(usage: &StepUsage, screen: Screen) -> String {
-    let mut table =
-        TextTable::new([("band", Align::Left), ("layer", Align::Left), ("tokens", Align::Right), ("", Align::Left)]);
-    let bands = [
-        ("system", usage.system),
-        ("tools", usage.tools),
-        ("anchor", usage.anchor),
-        ("history", usage.history),
-        ("live", usage.live),
-        ("updates", usage.updates),
-        ("tail", usage.tail),
-        ("free", usage.budget.saturating_sub(usage.total() + usage.response_reserve)),
-        ("response", usage.response_reserve),
-    ];
-    let cells = BAR_CELLS.min(screen.columns.saturating_sub(40) as u64);
-    for (name, tokens) in bands.into_iter().filter(|(_, tokens)| *tokens > 0) {
-        let bar = "█".repeat((tokens * cells).div_ceil(usage.budget.max(1)) as usize);
-        table.row([name.to_owned(), String::new(), short_count(tokens), bar]);
-        let layers: Vec<(String, u64)> =
-            usage.layers.iter().map(|layer| (layer.layer_id.to_string(), share(layer, name))).collect();
-        let shared: u64 = layers.iter().map(|(_, tokens)| tokens).sum();
-        // The window's own words around what layers say.
-        let frame = ("(around them)".to_owned(), if shared > 0 { tokens.saturating_sub(shared) } else { 0 });
-        for (layer, tokens) in layers.into_iter().chain([frame]).filter(|(_, tokens)| *tokens > 0) {
-            table.row([String::new(), layer, short_count(tokens), String::new()]);
-        }
-    }
-    table.fit(screen)
-}
-
-/// The tokens of a layer in a band: what of it was updated is in another band than the rest.
-fn share(layer: &LayerUsage, band: &str) -> u64 {
-    let rest = layer.used.saturating_sub(layer.updates);
-    let own = if format!("{:?}", layer.band).to_lowercase() == band { rest } else { 0 };
-    own + if band == "updates" { layer.updates } else { 0 }
 }
 
 /// What the conversation shows of each file.
@@ -355,18 +355,32 @@ fn concerns(decision: &Decision, at: usize) -> bool {
 /// A decision on one line.
 fn words_of(decision: &Decision) -> String {
     let what = match &decision.action {
-        Action::Epoch { reason } => format!("new epoch ({reason:?})"),
+        Action::Epoch { reason } => return format!("{:>4}  all was sent anew: {}", decision.at, anew(*reason)),
         Action::Shorten { position, .. } => format!("item {position} is shown shortened"),
         Action::Evict { start } => format!("items before {start} are no longer shown"),
         Action::Summarize { end, .. } => format!("a text replaces the items before {end}"),
         Action::Layer(what) => what["decision"].as_str().unwrap_or("decision").to_owned(),
     };
-    let who = decision.layer.as_ref().map_or("engine", |layer| layer.as_str());
+    let who = decision.layer.as_ref().map_or("window", |layer| layer.as_str());
     let price = decision.price.map(|price| {
         format!("; costs {:.0} tokens, saves {:.0} with every request", price.cost, price.saves_per_request)
     });
     let reason = one_line(&decision.reason, 200);
     format!("{:>4}  {who}: {what}: {reason}{}", decision.at, price.unwrap_or_default())
+}
+
+/// Why nothing of the request before could be sent again as it was.
+fn anew(reason: EpochReason) -> &'static str {
+    match reason {
+        EpochReason::ColdStart => "nothing was sent before",
+        EpochReason::SystemChanged => "the prompt or the tools changed",
+        EpochReason::ProviderMiss => "the provider no longer had it in its cache",
+        EpochReason::CacheExpired => "the provider's cache had expired",
+        EpochReason::UpdatesOutgrew => "there were too many corrections to what was sent first",
+        EpochReason::AnchorsOutgrew => "what was sent first had grown too large",
+        EpochReason::HistoryFolded => "the past was folded or cut",
+        EpochReason::LogMerged => "another program wrote to the thread",
+    }
 }
 
 fn text_of(item: &Item) -> String {
@@ -438,4 +452,31 @@ async fn inspect(session: &mut ChatSession) -> Result<String, Failure> {
 pub(super) fn said(execution: &contexture::engine::Execution<SessionLayers>) -> Vec<String> {
     let messages = execution.log().iter().filter(|item| item.is_message_of(contexture::item::Role::User));
     messages.filter_map(|item| Some(item.as_message()?.text())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_and_letters_offer_commands() {
+        let names = |text: &str| beginning(text).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names("/"), COMMANDS.map(|(name, ..)| name));
+        assert_eq!(names("/c"), ["/context", "/cost", "/continue"]);
+        assert_eq!(names("/model"), ["/model"]);
+        for text in ["", "c", "/memory add", "/usr/bin", " /c"] {
+            assert_eq!(names(text), Vec::<&str>::new(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn people_read_no_names_of_types() {
+        use EpochReason as E;
+        for reason in
+            [E::ColdStart, E::SystemChanged, E::ProviderMiss, E::CacheExpired, E::UpdatesOutgrew, E::AnchorsOutgrew]
+        {
+            let told = anew(reason).to_lowercase();
+            assert!(["anchor", "band", "epoch"].iter().all(|word| !told.contains(word)), "{told}");
+        }
+    }
 }

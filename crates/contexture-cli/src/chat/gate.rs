@@ -1,7 +1,6 @@
 //! Decides what tools may do: everything, nothing, or what a person allows.
 
 use std::collections::HashSet;
-use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::BoxFuture;
@@ -38,7 +37,26 @@ pub(super) struct ToolGate {
     /// The files that commands may run.
     files: Arc<dyn FsAdapter>,
     /// The kinds of things that a person allowed for the rest of the session.
-    allowed: Arc<Mutex<HashSet<Discriminant<Intent>>>>,
+    allowed: Arc<Mutex<HashSet<AllowedKind>>>,
+}
+
+/// A kind of things that can be allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum AllowedKind {
+    Writes,
+    Commands,
+    /// Calls of this tool.
+    Calls(String),
+}
+
+impl AllowedKind {
+    fn of(intent: &Intent) -> Self {
+        match intent {
+            Intent::Write(_) => AllowedKind::Writes,
+            Intent::Run(_) => AllowedKind::Commands,
+            Intent::Call(tool, _) => AllowedKind::Calls(tool.clone()),
+        }
+    }
 }
 
 impl ToolGate {
@@ -71,7 +89,7 @@ impl ToolGate {
             Intent::Call(tool, arguments) => self.doubt(tool, arguments),
             Intent::Write(_) => None,
         };
-        let kind = discriminant(&intent);
+        let kind = AllowedKind::of(&intent);
         let is_allowed =
             || doubt.is_none() && self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&kind);
         match self.permission {
@@ -83,6 +101,9 @@ impl ToolGate {
             Permission::Everything if doubt.is_some() => return Approval::Denied(doubt.unwrap_or_default()),
             Permission::Ask if !is_allowed() => match self.ask(intent.clone(), doubt.clone()).await {
                 PermissionReply::No => return Approval::Denied("the user said no".to_owned()),
+                PermissionReply::Instead(text) => {
+                    return Approval::Denied(format!("the user said no, and to do this instead: {text}"));
+                }
                 PermissionReply::Interrupt => {
                     let reason = "the user did not allow it and interrupted the turn; it was not run";
                     return Approval::Denied(reason.to_owned());

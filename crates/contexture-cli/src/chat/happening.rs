@@ -155,12 +155,14 @@ pub(super) struct Elicitation {
 }
 
 /// What a person says to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PermissionReply {
     Yes,
     /// For the rest of the session, also for others of its kind.
     Always,
     No,
+    /// Not that, but what the person says.
+    Instead(String),
     /// The person ends the turn instead.
     Interrupt,
 }

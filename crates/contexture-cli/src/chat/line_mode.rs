@@ -25,7 +25,7 @@ pub(super) async fn run(mut session: ChatSession, text: Option<String>) -> Resul
         let abort = session.begin(None).await?;
         let ChatSession { execution, happenings, .. } = &mut session;
         let resumed = async { execution.resume().await.map(Option::unwrap_or_default) };
-        watch(resumed, &abort, happenings).await?.map_err(|error| failure_of_turn(&error))?;
+        watch(resumed, &abort, happenings).await?.map_err(|error| failure_of_turn(&session, &error))?;
     }
     if let Some(mut text) = text {
         let abort = session.begin(Some(&mut text)).await.map_err(Failure::not_begun)?;
@@ -33,7 +33,7 @@ pub(super) async fn run(mut session: ChatSession, text: Option<String>) -> Resul
         let shortened = match watch(execution.turn(text), &abort, happenings).await? {
             Ok(shortened) => shortened,
             Err(error) if session.has_no_beginning(&error) => return Err(session.discard(&error).await),
-            Err(error) => return Err(failure_of_turn(&error)),
+            Err(error) => return Err(failure_of_turn(&session, &error)),
         };
         if session.has_shortened_message(&shortened) {
             eprintln!("{}", Screen::of_errors().paint(TextStyle::Dim, SHORTENED));
@@ -71,12 +71,12 @@ async fn watch(
     Ok(outcome.map(|_| printer.shortened))
 }
 
-fn failure_of_turn(error: &Error) -> Failure {
+fn failure_of_turn(session: &ChatSession, error: &Error) -> Failure {
     match error {
         Error::Aborted => {
             Failure::work("the turn was interrupted").hint("`contexture chat --continue` goes on with it")
         }
-        error => failure_of(error),
+        error => session.failure_of(error),
     }
 }
 

@@ -4,8 +4,9 @@ use contexture::item::{Item, Role};
 use contexture_text::numbers::counted;
 
 use super::happening::AgentCall;
+use super::marked::MarkedAnswer;
 use contexture_terminal::harmless::{spoken, written_out};
-use contexture_terminal::markdown::{Markdown, wrapped_text};
+use contexture_terminal::markdown::wrapped_text;
 use contexture_terminal::screen::{Screen, TextStyle};
 
 /// The most turns that are shown.
@@ -39,13 +40,14 @@ pub(super) fn shown<'a>(log: impl Iterator<Item = &'a Item>, screen: Screen) -> 
                 let said = written_out(&as_typed(&message.text()));
                 let lines =
                     said.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { "› " } else { "  " }));
-                lines.flat_map(|line| wrapped_text(&line, 2, screen.columns)).collect()
+                let gap = (!text.is_empty()).then(String::new);
+                gap.into_iter().chain(lines.flat_map(|line| wrapped_text(&line, 2, screen.columns))).collect()
             }
             Role::Assistant => {
-                let mut markdown = Markdown::default();
+                let mut answer = MarkedAnswer::default();
                 let said = spoken(&message.text());
-                let mut rows: Vec<String> = said.lines().flat_map(|line| markdown.line(line, screen)).collect();
-                rows.extend(markdown.end(screen));
+                let mut rows: Vec<String> = said.lines().flat_map(|line| answer.line(line, screen)).collect();
+                rows.extend(answer.end(screen));
                 rows
             }
             _ => continue,
@@ -106,7 +108,10 @@ mod tests {
         }
         log.push(Item::assistant("x\n".repeat(30)));
         let shown = shown(log.iter(), screen);
-        assert!(shown.starts_with("… 2 earlier turns …\n› question 2\\u{1b}[2J\nAnswer\n• 2\n› question 3"), "{shown}");
+        assert!(
+            shown.starts_with("… 2 earlier turns …\n\n› question 2\\u{1b}[2J\n\n◆ Answer\n  • 2\n\n› question 3"),
+            "{shown}"
+        );
         assert!(shown.ends_with("x\n  … 10 more rows …\n"), "{shown}");
         assert_eq!(super::shown([].iter(), screen), "");
     }

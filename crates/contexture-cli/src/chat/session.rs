@@ -25,10 +25,12 @@ use super::editor_files::EditorFiles;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Permission, ToolGate};
 use super::happening::{Happening, Tail, observer};
+use super::parts::{SentItems, WindowPart};
 use super::secrets::{FilesWithoutKeys, Secrets};
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
 use super::undo::UndoLog;
+use super::unreachable::{short_addresses, unreachable_model};
 use crate::endpoint::Endpoint;
 use crate::environment::{variable, variables};
 use crate::failure::Failure;
@@ -60,6 +62,23 @@ pub(super) struct SessionParts {
     pub(super) servers: Vec<McpEntry>,
     /// Files as an editor has them.
     pub(super) files: Option<EditorFiles>,
+}
+
+/// What a session is opened for.
+pub(super) struct SessionRequest {
+    pub(super) directory: PathBuf,
+    pub(super) thread: ThreadChoice,
+    /// The model, if it is another than the flags and the configuration say.
+    pub(super) model: Option<String>,
+    /// Servers that an editor brings.
+    pub(super) servers: Vec<McpEntry>,
+    /// Files as the editor has them.
+    pub(super) files: Option<EditorFiles>,
+}
+
+/// Opens the session of a thread.
+pub(super) trait SessionOpener {
+    fn open(&self, wanted: SessionRequest) -> impl Future<Output = Result<ChatSession, Failure>>;
 }
 
 /// Which thread is opened.
@@ -102,6 +121,10 @@ pub(super) struct ChatSession {
     pub(super) undo: UndoLog,
     pub(super) config: Config,
     pub(super) model: String,
+    /// Where the key for it came from.
+    key: Option<String>,
+    /// What was sent last.
+    sent: SentItems,
     /// Keys that no message says.
     secrets: Secrets,
     /// The page that shows the thread, once somebody asked for it.
@@ -112,7 +135,7 @@ impl ChatSession {
     /// Opens a thread with everything that was kept of it.
     pub(super) async fn open(opening: SessionParts, thread: ThreadChoice) -> Result<Self, Failure> {
         let SessionParts { store, path, directory, config, endpoint, permission, servers, files } = opening;
-        let Endpoint { client, mut key_variables } = endpoint;
+        let Endpoint { client, mut key_variables, key } = endpoint;
         key_variables.extend(more_key_variables(&config));
         let threads = Threads::new(store.clone(), &directory);
         let id = thread.id(&threads).await?;
@@ -140,7 +163,8 @@ impl ChatSession {
             .build()
             .map_err(|error| failure_of(&error))?;
         let taken = taken_names(&own);
-        let client = client.on_retry(teller.retried());
+        let sent = SentItems::default();
+        let client = sent.watching(client.on_retry(teller.retried()));
         let builder = builder(&config, &references, &workspace, &teller, &steering, &remembering).model(client);
         let builder = learner.into_iter().fold(builder, EngineBuilder::layer_model);
         let is_remembering = config.memory_enabled();
@@ -175,6 +199,8 @@ impl ChatSession {
             undo,
             config,
             model,
+            key,
+            sent,
             secrets: teller.secrets,
             inspector: None,
         })
@@ -183,6 +209,16 @@ impl ChatSession {
     /// The thread's id.
     pub(super) fn thread(&self) -> String {
         self.execution.thread_id().as_str().to_owned()
+    }
+
+    /// What the model was sent last, by what it is; `None` before the first request.
+    pub(super) fn parts(&self) -> Option<Vec<WindowPart>> {
+        Some(self.sent.parts(self.execution.usage()?))
+    }
+
+    /// An error of a turn for people: a model that cannot be talked to is told with what to change.
+    pub(super) fn failure_of(&self, error: &Error) -> Failure {
+        unreachable_model(error, &self.model, self.key.as_deref()).unwrap_or_else(|| failure_of(error))
     }
 
     /// Whether a turn failed before anything of its thread happened, because the window has no room.
@@ -400,7 +436,7 @@ fn address_of(entry: &McpEntry) -> Result<Option<McpAddress>, Failure> {
 
 /// An error of the engine for people.
 pub(super) fn failure_of(error: &Error) -> Failure {
-    let text = chain(error);
+    let text = short_addresses(&chain(error));
     match (error, text.split_once("\nhint: ")) {
         (Error::Held(_), Some((sentence, _))) => {
             Failure::usage(sentence).hint("end the other program, or begin another thread")

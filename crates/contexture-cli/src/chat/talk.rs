@@ -11,23 +11,27 @@ use super::editor::Editor;
 use super::keyboard::{Keyboard, KeyboardInput, TERMINATED};
 use super::live::Live;
 use super::past;
-use super::session::{ChatSession, failure_of};
+use super::session::{ChatSession, SessionOpener, SessionRequest, ThreadChoice, failure_of};
 use crate::failure::Failure;
 use contexture_terminal::harmless::written_out;
-use contexture_terminal::markdown::wrapped_text;
+use contexture_terminal::markdown::{cut, wrapped_text};
 use contexture_terminal::screen::{Screen, TextStyle};
 
 /// What a person writes after.
 pub(super) const PROMPT: &str = "› ";
 
-/// The most files that are offered for a reference.
+/// The most files or commands that are offered at once.
 const MAX_OFFERED: usize = 8;
 
 /// The rows of a terminal that does not say how many it has.
 const USUAL_ROWS: usize = 24;
 
 /// Talks until the person ends it.
-pub(super) async fn run(mut session: ChatSession, first: Option<String>) -> Result<(), Failure> {
+pub(super) async fn run(
+    opener: &impl SessionOpener,
+    mut session: ChatSession,
+    first: Option<String>,
+) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::work(format!("use the terminal: {error}")).hint("`--print` needs none");
     let mut talk = Talk {
         keyboard: Keyboard::open().map_err(failed)?,
@@ -66,6 +70,8 @@ pub(super) async fn run(mut session: ChatSession, first: Option<String>) -> Resu
         match outcome {
             None => talk.turn(&mut session, Some(text)).await?,
             Some(CommandOutcome::Quit) => break,
+            Some(CommandOutcome::New) => session = talk.reopened(opener, session, None).await?,
+            Some(CommandOutcome::Model(name)) => session = talk.reopened(opener, session, Some(name)).await?,
             Some(CommandOutcome::Shown(shown)) => talk.print(&shown)?,
             Some(CommandOutcome::Continue) if session.execution.has_unfinished_turn() => {
                 talk.turn(&mut session, None).await?
@@ -110,34 +116,73 @@ pub(super) struct Talk {
     pub(super) told_cuts: HashSet<String>,
 }
 
-/// The files that are offered for the reference at the cursor.
+/// What is offered for what is written at the cursor: files for a reference, or commands.
 #[derive(Default)]
 struct Offer {
     letters: Option<String>,
     narrowed: Narrowed,
-    paths: Vec<String>,
+    kind: OfferKind,
     chosen: usize,
     /// Whether the person does not want it for these letters.
     is_closed: bool,
 }
 
+enum OfferKind {
+    Files(Vec<String>),
+    /// Commands with what each does.
+    Commands(Vec<(&'static str, &'static str)>),
+}
+
+impl Default for OfferKind {
+    fn default() -> Self {
+        OfferKind::Files(Vec::new())
+    }
+}
+
 impl Offer {
     /// Looks up what is offered now; `is_new` if more files are known.
     fn update(&mut self, editor: &Editor, files: &ProjectFiles, is_new: bool) {
-        let letters = editor.reference();
+        let text = editor.text();
+        let begun = commands::beginning(&text);
+        let letters = if begun.is_empty() { editor.reference() } else { Some(text) };
         if letters == self.letters && !is_new {
             return;
         }
         self.is_closed &= letters == self.letters;
-        let narrowed = &mut self.narrowed;
-        let found = letters.as_deref().map(|letters| files.find_again(letters, MAX_OFFERED, narrowed));
-        self.paths = found.unwrap_or_default();
+        self.kind = match (letters.as_deref().filter(|_| begun.is_empty()), begun) {
+            (Some(letters), _) => OfferKind::Files(files.find_again(letters, MAX_OFFERED, &mut self.narrowed)),
+            (None, begun) => OfferKind::Commands(begun),
+        };
         self.chosen = 0;
         self.letters = letters;
     }
 
+    fn count(&self) -> usize {
+        match &self.kind {
+            OfferKind::Files(paths) => paths.len(),
+            OfferKind::Commands(commands) => commands.len(),
+        }
+    }
+
     fn is_open(&self) -> bool {
-        !self.is_closed && !self.paths.is_empty()
+        !self.is_closed && self.count() > 0
+    }
+
+    /// The rows that show it, with what is chosen in the middle if there are too many.
+    fn rows(&self, screen: Screen, columns: usize) -> Vec<String> {
+        let row = |index: usize| match &self.kind {
+            OfferKind::Files(paths) => shortened(&written_out(&paths[index]), columns.saturating_sub(6)),
+            OfferKind::Commands(commands) => {
+                let (name, says) = commands[index];
+                cut(&format!("{name:<10} {says}"), columns.saturating_sub(6))
+            }
+        };
+        let first = self.chosen.saturating_sub(MAX_OFFERED / 2).min(self.count().saturating_sub(MAX_OFFERED));
+        let rows = (first..self.count().min(first + MAX_OFFERED)).map(|index| match index == self.chosen {
+            true => screen.paint(TextStyle::Bold, &format!("  ▸ {}", row(index))),
+            false => screen.paint(TextStyle::Dim, &format!("    {}", row(index))),
+        });
+        rows.collect()
     }
 }
 
@@ -153,11 +198,46 @@ impl Talk {
         let past = past::shown(session.execution.log().iter(), Screen::of_output());
         self.print(&past)?;
         let directory = session.workspace.directory().display();
-        self.note(&format!("{} in {directory}; /help lists commands, # completes files.", session.model))?;
+        self.note(&format!("{} in {directory}; / lists commands, # completes files.", session.model))?;
         match session.execution.has_unfinished_turn() {
             true => self.note("A turn was interrupted: an empty line goes on with it."),
             false => Ok(()),
         }
+    }
+
+    /// Opens another session in place of one: a new thread, or the same one with another model. If that is not possible, it
+    /// goes on as it was.
+    async fn reopened(
+        &mut self,
+        opener: &impl SessionOpener,
+        session: ChatSession,
+        model: Option<String>,
+    ) -> Result<ChatSession, Failure> {
+        let (thread, before) = (session.thread(), session.model.clone());
+        let same = if session.execution.log().is_empty() { ThreadChoice::New } else { ThreadChoice::Named(thread) };
+        let request = |thread: &ThreadChoice, model: &str| SessionRequest {
+            directory: session.workspace.directory().to_owned(),
+            thread: thread.clone(),
+            model: Some(model.to_owned()),
+            servers: Vec::new(),
+            files: None,
+        };
+        let wanted = match &model {
+            Some(model) => request(&same, model),
+            None => request(&ThreadChoice::New, &before),
+        };
+        let as_before = request(&same, &before);
+        // Only one session has a thread.
+        session.execution.complete().await.map_err(|error| failure_of(&error))?;
+        let opened = match opener.open(wanted).await {
+            Ok(opened) => opened,
+            Err(failure) => {
+                self.print(&format!("{}\n", written_out(failure.sentence())))?;
+                opener.open(as_before).await?
+            }
+        };
+        self.note(&format!("{}, thread {}", opened.model, opened.thread()))?;
+        Ok(opened)
     }
 
     /// Prints a text; the cursor must be at the start of a line or in the middle of what the model says.
@@ -268,21 +348,33 @@ impl Talk {
         }
     }
 
-    /// A key while files are offered; whether it was meant for them.
+    /// A key while something is offered; whether it was meant for that.
     fn choose(&mut self, key: &KeyboardInput, offer: &mut Offer) -> bool {
-        let count = offer.paths.len();
+        let count = offer.count();
         match key {
             KeyboardInput::Up => offer.chosen = (offer.chosen + count - 1) % count,
             KeyboardInput::Down => offer.chosen = (offer.chosen + 1) % count,
             KeyboardInput::Escape => offer.is_closed = true,
-            KeyboardInput::Tab | KeyboardInput::Enter => {
-                let path = &offer.paths[offer.chosen];
-                // A reference that is written out is said, not completed once more.
-                if *key == KeyboardInput::Enter && offer.letters.as_ref() == Some(path) {
-                    return false;
+            KeyboardInput::Tab | KeyboardInput::Enter => match &offer.kind {
+                OfferKind::Files(paths) => {
+                    let path = &paths[offer.chosen];
+                    // A reference that is written out is said, not completed once more.
+                    if *key == KeyboardInput::Enter && offer.letters.as_ref() == Some(path) {
+                        return false;
+                    }
+                    self.editor.complete(&referenced(path));
                 }
-                self.editor.complete(&referenced(path));
-            }
+                OfferKind::Commands(commands) => {
+                    let (name, _) = commands[offer.chosen];
+                    self.editor.clear();
+                    name.chars().for_each(|sign| self.editor.insert(sign));
+                    // Enter runs what is chosen; after Tab more can be written.
+                    if *key == KeyboardInput::Enter {
+                        return false;
+                    }
+                    self.editor.insert(' ');
+                }
+            },
             _ => return false,
         }
         true
@@ -294,12 +386,8 @@ impl Talk {
         let (columns, rows) = size(screen);
         let layout = self.editor.layout(PROMPT, columns, rows.saturating_sub(MAX_OFFERED + 1).max(1));
         let mut lines = layout.rows;
-        for (index, path) in offer.paths.iter().enumerate().filter(|_| offer.is_open()) {
-            let path = shortened(&written_out(path), columns.saturating_sub(6));
-            lines.push(match index == offer.chosen {
-                true => screen.paint(TextStyle::Bold, &format!("  ▸ {path}")),
-                false => screen.paint(TextStyle::Dim, &format!("    {path}")),
-            });
+        if offer.is_open() {
+            lines.extend(offer.rows(screen, columns));
         }
         let mut text = self.to_start();
         text.push_str(&lines.join("\r\n"));

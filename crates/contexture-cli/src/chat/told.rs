@@ -12,6 +12,7 @@ use super::gate::ToolGate;
 use super::happening::{AgentCall, Happening, Happenings, Intent, Tail, one_line, printed};
 use super::live::MAX_PRINTED;
 use super::secrets::Secrets;
+use super::unreachable::short_addresses;
 
 /// The most bytes of a line that a command has not ended.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -63,7 +64,7 @@ impl Teller {
     pub(super) fn retried(&self) -> impl Fn(ClientRetry) + Send + Sync + 'static {
         let happenings = self.happenings.clone();
         move |retry: ClientRetry| {
-            let (reason, seconds) = (one_line(&retry.reason, 200), retry.wait.as_secs_f64().ceil());
+            let (reason, seconds) = (one_line(&short_addresses(&retry.reason), 200), retry.wait.as_secs_f64().ceil());
             let line = format!("{reason}; retry {} in {seconds} s", retry.attempt);
             let _ = happenings.send(Happening::Retried(line));
         }

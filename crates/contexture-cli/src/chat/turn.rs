@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use contexture::engine::TurnAnswer;
 use contexture::error::Error;
+use contexture::usage::StepUsage;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::diff;
@@ -13,16 +14,23 @@ use super::happening::{
 };
 use super::keyboard::KeyboardInput;
 use super::live::TICK;
-use super::session::{ChatSession, chain};
+use super::marked::MarkedAnswer;
+use super::session::ChatSession;
 use super::spent;
 use super::talk::{PROMPT, Talk, size};
 use crate::failure::Failure;
 use contexture_terminal::harmless::{on_one_line, spoken, written_out};
-use contexture_terminal::markdown::{Markdown, wrapped_text};
+use contexture_terminal::markdown::{columns, wrapped_text};
 use contexture_terminal::screen::{Screen, TextStyle};
 
 /// What is said while nothing has come of an answer.
 const WAITING: &str = "waiting for the model";
+
+/// What a person writes after who wants something else.
+const INSTEAD: &str = "no\ninstead: ";
+
+/// The most characters of it.
+const MAX_INSTEAD_CHARS: usize = 10_000;
 
 /// The most messages that are typed ahead.
 const MAX_AHEAD: usize = 20;
@@ -31,13 +39,17 @@ const MAX_AHEAD: usize = 20;
 #[derive(Default)]
 struct Showing {
     /// The answer, and the line of it that is not complete.
-    answer: Markdown,
+    answer: MarkedAnswer,
     line: String,
     question: Option<PermissionQuestion>,
+    /// What is to be done instead of what is asked, while it is written.
+    instead: Option<String>,
     /// What an MCP server asks.
     form: Option<Form>,
     /// The call that was shown last.
     called: Option<String>,
+    /// Whether what was printed last is about a call; a blank line is before the first of several.
+    is_in_calls: bool,
     /// Items of which only a part was sent.
     shortened: Vec<usize>,
 }
@@ -105,9 +117,17 @@ impl Talk {
             }
             outcome => {
                 let seconds = begun.elapsed().as_secs();
-                let spent = spent::line(&session.model, spent_before, session.execution.token_usage(), seconds);
-                spent.map_or(Ok(()), |line| self.note(&line))?;
-                self.conclude(outcome)
+                let usage = session.execution.usage();
+                let (spent_after, request) = (session.execution.token_usage(), usage.map_or(0, StepUsage::total));
+                let spent = spent::line(&session.model, spent_before, spent_after, request, seconds);
+                let gauge = usage.map(spent::gauge);
+                let lines: Vec<String> = gauge.into_iter().chain(spent).collect();
+                if !lines.is_empty() {
+                    self.print("\n")?;
+                    self.note(&lines.join(" · "))?;
+                }
+                self.conclude(session, outcome)?;
+                self.print("\n")
             }
         }
     }
@@ -115,7 +135,7 @@ impl Talk {
     /// The person ends the turn: what is asked is not done, and what was typed ahead is there to be changed. Whether
     /// the turn ends by itself.
     fn interrupt(&mut self, showing: &mut Showing) -> Result<bool, Failure> {
-        showing.form = None;
+        (showing.form, showing.instead) = (None, None);
         let ahead: Vec<String> = self.ahead.drain(..).collect();
         if !ahead.is_empty() {
             self.editor.home();
@@ -131,14 +151,18 @@ impl Talk {
         }
     }
 
-    fn conclude(&mut self, outcome: Result<TurnAnswer, Error>) -> Result<(), Failure> {
+    fn conclude(&mut self, session: &ChatSession, outcome: Result<TurnAnswer, Error>) -> Result<(), Failure> {
         let screen = Screen::of_output();
         match outcome {
             Ok(_) => Ok(()),
             Err(Error::Aborted) => self.note("Interrupted. An empty line goes on with it; or say something else."),
             Err(error) => {
-                let text = on_one_line(&chain(&error));
+                let failure = session.failure_of(&error);
+                let text = on_one_line(failure.sentence());
                 self.print(&format!("{} {text}\n", screen.paint(TextStyle::Error, "error:")))?;
+                if let Some(hint) = failure.said_hint() {
+                    self.note(&on_one_line(hint))?;
+                }
                 self.note("An empty line tries again.")
             }
         }
@@ -169,8 +193,16 @@ impl Talk {
             }
             return Ok(());
         }
+        if showing.instead.is_some() {
+            return self.key_instead(&key, showing);
+        }
         let Some(question) = showing.question.take() else { return self.key_ahead(key) };
         let reply = match key {
+            KeyboardInput::Char('i' | 'I') => {
+                showing.question = Some(question);
+                showing.instead = Some(String::new());
+                return self.print(INSTEAD);
+            }
             KeyboardInput::Char('y' | 'Y') => PermissionReply::Yes,
             KeyboardInput::Char('a' | 'A') => PermissionReply::Always,
             KeyboardInput::Char('n' | 'N') | KeyboardInput::Escape => PermissionReply::No,
@@ -180,20 +212,50 @@ impl Talk {
             }
         };
         let says = match reply {
-            PermissionReply::Yes => "yes",
-            PermissionReply::Always => "always",
-            PermissionReply::No | PermissionReply::Interrupt => "no",
+            PermissionReply::Yes => "yes".to_owned(),
+            PermissionReply::Always => format!("always {}", kind_of(&question.intent)),
+            PermissionReply::No | PermissionReply::Instead(_) | PermissionReply::Interrupt => "no".to_owned(),
         };
         let doing = match &question.intent {
             Intent::Write(edit) => format!("writing {}", one_line(&edit.path, 60)),
             Intent::Run(command) => one_line(command, 60),
             Intent::Call(tool, _) => one_line(tool, 60),
         };
+        self.live.begin(if reply == PermissionReply::No { WAITING } else { &doing });
         // If the tool does not wait any more, the turn was interrupted.
         let _ = question.reply.send(reply);
-        self.print(&format!("{says}\n"))?;
-        self.live.begin(if reply == PermissionReply::No { WAITING } else { &doing });
-        Ok(())
+        self.print(&format!("{says}\n"))
+    }
+
+    /// A key of what is to be done instead.
+    fn key_instead(&mut self, key: &KeyboardInput, showing: &mut Showing) -> Result<(), Failure> {
+        let (Some(written), Some(question)) = (&mut showing.instead, &showing.question) else { return Ok(()) };
+        let typed = match key {
+            KeyboardInput::Char(character) => character.to_string(),
+            KeyboardInput::Pasted(text) => text.clone(),
+            KeyboardInput::Backspace => {
+                let width = written.pop().map_or(0, |last| columns(&last.to_string()));
+                return self.print(&"\u{8} \u{8}".repeat(width));
+            }
+            // It is asked again.
+            KeyboardInput::Escape => {
+                showing.instead = None;
+                let asked = asked_text(&question.intent, Screen::of_output());
+                return self.print(&format!("\n{asked}"));
+            }
+            KeyboardInput::Enter if !written.trim().is_empty() => {
+                let (text, question) = (showing.instead.take().unwrap_or_default(), showing.question.take());
+                // If the tool does not wait any more, the turn was interrupted.
+                let _ = question.map(|question| question.reply.send(PermissionReply::Instead(text)));
+                self.live.begin(WAITING);
+                return self.print("\n");
+            }
+            _ => return Ok(()),
+        };
+        let room = MAX_INSTEAD_CHARS.saturating_sub(written.chars().count());
+        let typed: String = typed.chars().map(|c| if c.is_control() { ' ' } else { c }).take(room).collect();
+        written.push_str(&typed);
+        self.print(&written_out(&typed))
     }
 
     /// A key for what is said next: it is there when the prompt comes back, and what ended with Enter is said then.
@@ -299,21 +361,17 @@ impl Talk {
             return Ok(());
         }
         let screen = Screen::of_output();
+        showing.is_in_calls = false;
         showing.line.push_str(&spoken(text));
         let mut printed = String::new();
+        // The rows below must not be broken by the terminal.
+        let narrow = Screen { columns: size(screen).0.saturating_sub(1).max(2), ..screen };
         while let Some(end) = showing.line.find('\n') {
             let line: String = showing.line.drain(..=end).collect();
             let rows = showing.answer.line(line.trim_end_matches('\n'), screen);
             rows.iter().for_each(|row| printed.push_str(&format!("{row}\n")));
         }
-        // The rows below must not be broken by the terminal.
-        let narrow = Screen { columns: size(screen).0.saturating_sub(1).max(2), ..screen };
-        let mut ahead = showing.answer.clone();
-        self.live.partial = match showing.line.is_empty() {
-            true => Vec::new(),
-            false => ahead.line(&showing.line, narrow),
-        };
-        self.live.partial.extend(ahead.end(narrow));
+        self.live.partial = showing.answer.unfinished(&showing.line, narrow);
         self.live.begin("answering");
         self.print(&printed)
     }
@@ -324,6 +382,9 @@ impl Talk {
         self.live.clear_printed();
         self.live.begin(&call.line);
         let rows = wrapped_text(&format!("● {}", call.line), 2, screen.columns);
+        if !std::mem::replace(&mut showing.is_in_calls, true) {
+            self.print("\n")?;
+        }
         self.print(&format!("{}\n", screen.paint(TextStyle::Hint, &rows.join("\n"))))
     }
 
@@ -357,19 +418,39 @@ impl Talk {
     }
 }
 
-/// What is asked before something is done.
+/// What is allowed for the rest of the session.
+fn kind_of(intent: &Intent) -> String {
+    match intent {
+        Intent::Write(_) => "write files".to_owned(),
+        Intent::Run(_) => "run commands".to_owned(),
+        Intent::Call(tool, _) => format!("call {}", one_line(tool, 40)),
+    }
+}
+
+/// What is shown before something is done, and what is asked.
 fn permission_text(intent: &Intent, screen: Screen) -> String {
-    let (shown, question) = match intent {
-        Intent::Write(edit) => {
-            (format!("{}\n", diff::coloured(edit, screen).join("\n")), format!("write {}?", written_out(&edit.path)))
-        }
+    let shown = match intent {
+        Intent::Write(edit) => format!("{}\n", diff::coloured(edit, screen).join("\n")),
         Intent::Run(command) => {
             let lines: Vec<String> = written_out(command).lines().map(|line| format!("  $ {line}\n")).collect();
-            (screen.paint(TextStyle::Bold, &lines.concat()), "run it?".to_owned())
+            screen.paint(TextStyle::Bold, &lines.concat())
         }
-        Intent::Call(tool, arguments) => {
-            (format!("  {}\n", one_line(arguments, 400)), format!("call {}?", written_out(tool)))
-        }
+        Intent::Call(_, arguments) => format!("  {}\n", one_line(arguments, 400)),
     };
-    format!("{shown}{} [y]es, [a]lways, [n]o: ", screen.paint(TextStyle::Bold, &question))
+    format!("{shown}{}", asked_text(intent, screen))
+}
+
+/// What is asked, with the keys that answer it.
+fn asked_text(intent: &Intent, screen: Screen) -> String {
+    let question = match intent {
+        Intent::Write(edit) => format!("write {}?", written_out(&edit.path)),
+        Intent::Run(_) => "run it?".to_owned(),
+        Intent::Call(tool, _) => format!("call {}?", written_out(tool)),
+    };
+    let keys = format!("[y]es, [a]lways {}, [i]nstead …, [n]o:", kind_of(intent));
+    let rows = wrapped_text(&format!("{question} {keys}"), 2, screen.columns).join("\n");
+    match rows.strip_prefix(&question) {
+        Some(keys) => format!("{}{keys} ", screen.paint(TextStyle::Bold, &question)),
+        None => format!("{rows} "),
+    }
 }

@@ -9,4 +9,5 @@ mod remembering;
 mod screen;
 mod steering;
 mod terminal;
+mod hands;
 mod shown;

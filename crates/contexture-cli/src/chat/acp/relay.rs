@@ -198,14 +198,7 @@ impl Relay {
     fn usage(&self, model: &str, before: TokenUsage, after: TokenUsage) {
         let Some((used, size)) = self.window else { return };
         let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
-        let dollars = spent::dollars(
-            model,
-            after.input.saturating_sub(before.input),
-            after.output.saturating_sub(before.output),
-            after.cache_read.saturating_sub(before.cache_read),
-            after.cache_write.saturating_sub(before.cache_write),
-        );
-        if let Some(amount) = dollars {
+        if let Some(amount) = spent::dollars(model, spent::between(before, after), used) {
             update["cost"] = json!({ "amount": amount, "currency": "USD" });
         }
         self.update(update);

@@ -15,6 +15,8 @@ const STALL: Duration = Duration::from_secs(600);
 pub enum Reply {
     /// Says a text.
     Says(&'static str),
+    /// Says a text piece by piece.
+    Pieces(Vec<String>),
     /// Calls a tool.
     Calls(&'static str, Value),
     /// Calls several tools at once, each with an id.
@@ -157,6 +159,13 @@ fn respond(stream: &mut TcpStream, reply: &Reply, head: &str) -> std::io::Result
     let (delta, reason) = match reply {
         Reply::Says(text) | Reply::Bills(text) | Reply::Stalls(text) => {
             (json!({ "role": "assistant", "content": text }), "stop")
+        }
+        Reply::Pieces(pieces) => {
+            for piece in &pieces[..pieces.len() - 1] {
+                let delta = json!({ "role": "assistant", "content": piece });
+                event(stream, &json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string())?;
+            }
+            (json!({ "content": pieces[pieces.len() - 1] }), "stop")
         }
         Reply::Calls(name, arguments) => (called(&[("call_1".to_owned(), name, arguments.clone())]), "tool_calls"),
         Reply::CallsAll(calls) => (called(calls), "tool_calls"),
