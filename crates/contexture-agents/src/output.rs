@@ -51,6 +51,12 @@ data! {
         failed: Texts,
         /// What one has near its beginning, in lower case, when something else came out than what was asked for.
         different: Texts,
+        /// Words and phrases, in lower case, with which something went wrong, or was not done yet.
+        wrong: Texts,
+        /// Words with which a tool says that it did something.
+        done: Texts,
+        /// Words with which it says nothing more.
+        plain: Texts,
         /// What a short output has, in lower case, that says that the file of the call is not there.
         absent: Texts,
         /// What one has, in lower case, that says that the file is empty.

@@ -104,130 +104,11 @@ pub(crate) fn of_run(tool: &str, outcome: Outcome, text: &str, exit: Option<i64>
     }
 }
 
-/// Words and phrases with which something went wrong, or was not done yet.
-const WRONG: [&str; 89] = [
-    "0",
-    "abandoned",
-    "aborted",
-    "already",
-    "ambiguous",
-    "awaiting",
-    "blocked",
-    "broken",
-    "but",
-    "can't",
-    "canceled",
-    "cancelled",
-    "cannot",
-    "conflict",
-    "conflicts",
-    "confirm",
-    "copy",
-    "could not",
-    "couldn't",
-    "declined",
-    "denied",
-    "didn't",
-    "discarded",
-    "disconnected",
-    "doesn't",
-    "drafts",
-    "dry",
-    "error",
-    "errors",
-    "exceeded",
-    "exception",
-    "exit status",
-    "expired",
-    "fail",
-    "failed",
-    "failure",
-    "false",
-    "forbidden",
-    "held",
-    "ignored",
-    "in memory",
-    "instead",
-    "invalid",
-    "iserror",
-    "killed",
-    "ko",
-    "locked",
-    "lost",
-    "matches",
-    "mismatch",
-    "missing",
-    "more specific",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "null",
-    "only",
-    "outdated",
-    "panicked",
-    "partially",
-    "pending",
-    "please",
-    "preview",
-    "proposed",
-    "queue",
-    "queued",
-    "ready",
-    "refused",
-    "rejected",
-    "reverted",
-    "rolled",
-    "segmentation",
-    "sign in",
-    "simulated",
-    "skipped",
-    "stale",
-    "timed out",
-    "timeout",
-    "too long",
-    "too many",
-    "unable",
-    "unauthorized",
-    "unchanged",
-    "undone",
-    "unsuccessful",
-    "user",
-    "wait",
-    "would",
-];
-
-/// Words with which a tool says that it did something.
-const DONE: [&str; 22] = [
-    "added",
-    "applied",
-    "changed",
-    "complete",
-    "completed",
-    "created",
-    "deleted",
-    "done",
-    "edited",
-    "inserted",
-    "made",
-    "modified",
-    "moved",
-    "ok",
-    "overwritten",
-    "overwrote",
-    "replaced",
-    "saved",
-    "success",
-    "successfully",
-    "updated",
-    "wrote",
-];
-
 /// Whether the first line of a text says that something went wrong.
 fn goes_wrong(text: &str) -> bool {
     let line = first_line(text);
     let words = words_of(line);
-    WRONG.iter().any(|phrase| has_phrase(&words, phrase))
+    every(|agent| agent.output().wrong()).any(|phrase| has_phrase(&words, phrase))
         || has_sign(line)
         || tells_of_part(line, &words)
         || line.contains("` → `")
@@ -237,36 +118,16 @@ fn goes_wrong(text: &str) -> bool {
 fn says_done(text: &str) -> bool {
     let words = words_of(first_line(text));
     let is_diff = ["--- ", "diff --git ", "Index: ", "@@ "].iter().any(|start| text.trim_start().starts_with(start));
-    is_diff || DONE.iter().any(|word| has_phrase(&words, word))
+    is_diff || every(|agent| agent.output().done()).any(|word| has_phrase(&words, word))
 }
 
 /// Whether a text says nothing beside that something was done.
 fn is_terse(text: &str) -> bool {
     let words = words_of(text);
-    let is_plain = |word: &String| PLAIN.contains(&&**word) || DONE.contains(&&**word);
+    let plain = || every(|agent| agent.output().plain()).chain(every(|agent| agent.output().done()));
+    let is_plain = |word: &String| plain().any(|plain| plain == word);
     text.trim().lines().count() <= 1 && words.iter().all(is_plain) && !text.contains(['`', '{', '→'])
 }
-
-/// Words with which a tool says nothing more.
-const PLAIN: [&str; 17] = [
-    "1",
-    "at",
-    "been",
-    "change",
-    "changes",
-    "content",
-    "edit",
-    "file",
-    "has",
-    "in",
-    "occurrence",
-    "patch",
-    "replacement",
-    "the",
-    "to",
-    "was",
-    "with",
-];
 
 /// Whether a line says that only a part was done: `1 of 2`, `0/3`.
 fn tells_of_part(line: &str, words: &[String]) -> bool {

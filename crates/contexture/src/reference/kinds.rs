@@ -1,174 +1,15 @@
 //! Which files are text that people look at, and in which language.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::secret_names::is_secret;
 
-/// Extensions that are read by default, each with the language tag of its fence.
-///
-/// Files whose names say that they hold secrets are refused whatever they end in.
-const EXTENSIONS: &[(&str, &str)] = &[
-    ("adoc", "asciidoc"),
-    ("astro", "astro"),
-    ("awk", "awk"),
-    ("bash", "bash"),
-    ("bat", "bat"),
-    ("bzl", "python"),
-    ("c", "c"),
-    ("cc", "cpp"),
-    ("cfg", "ini"),
-    ("cjs", "javascript"),
-    ("clj", "clojure"),
-    ("cmake", "cmake"),
-    ("cmd", "bat"),
-    ("conf", "ini"),
-    ("cpp", "cpp"),
-    ("cs", "csharp"),
-    ("css", "css"),
-    ("csv", "csv"),
-    ("cts", "typescript"),
-    ("cxx", "cpp"),
-    ("dart", "dart"),
-    ("diff", "diff"),
-    ("dockerfile", "dockerfile"),
-    ("editorconfig", "ini"),
-    ("ejs", "html"),
-    ("el", "lisp"),
-    ("elm", "elm"),
-    ("erl", "erlang"),
-    ("ex", "elixir"),
-    ("exs", "elixir"),
-    ("fish", "fish"),
-    ("fs", "fsharp"),
-    ("fsx", "fsharp"),
-    ("gitattributes", "text"),
-    ("gitignore", "text"),
-    ("go", "go"),
-    ("gql", "graphql"),
-    ("gradle", "groovy"),
-    ("graphql", "graphql"),
-    ("groovy", "groovy"),
-    ("h", "c"),
-    ("hbs", "html"),
-    ("hcl", "hcl"),
-    ("hh", "cpp"),
-    ("hpp", "cpp"),
-    ("hs", "haskell"),
-    ("htm", "html"),
-    ("html", "html"),
-    ("ini", "ini"),
-    ("ipynb", "json"),
-    ("java", "java"),
-    ("jl", "julia"),
-    ("js", "javascript"),
-    ("json", "json"),
-    ("json5", "json5"),
-    ("jsonc", "jsonc"),
-    ("jsonl", "json"),
-    ("jsx", "jsx"),
-    ("kt", "kotlin"),
-    ("kts", "kotlin"),
-    ("less", "less"),
-    ("lisp", "lisp"),
-    ("lock", "text"),
-    ("log", "text"),
-    ("lua", "lua"),
-    ("m", "objectivec"),
-    ("mak", "makefile"),
-    ("markdown", "markdown"),
-    ("md", "markdown"),
-    ("mdx", "mdx"),
-    ("mjs", "javascript"),
-    ("mk", "makefile"),
-    ("ml", "ocaml"),
-    ("mli", "ocaml"),
-    ("mm", "objectivec"),
-    ("mod", "text"),
-    ("mts", "typescript"),
-    ("nim", "nim"),
-    ("nix", "nix"),
-    ("org", "org"),
-    ("patch", "diff"),
-    ("php", "php"),
-    ("pl", "perl"),
-    ("plist", "xml"),
-    ("pm", "perl"),
-    ("prisma", "prisma"),
-    ("properties", "properties"),
-    ("proto", "protobuf"),
-    ("ps1", "powershell"),
-    ("py", "python"),
-    ("pyi", "python"),
-    ("r", "r"),
-    ("rake", "ruby"),
-    ("rb", "ruby"),
-    ("rs", "rust"),
-    ("rst", "rst"),
-    ("sass", "sass"),
-    ("scala", "scala"),
-    ("scm", "scheme"),
-    ("scss", "scss"),
-    ("sh", "bash"),
-    ("sol", "solidity"),
-    ("sql", "sql"),
-    ("sum", "text"),
-    ("svelte", "svelte"),
-    ("svg", "xml"),
-    ("swift", "swift"),
-    ("tcl", "tcl"),
-    ("tex", "latex"),
-    ("text", "text"),
-    ("tf", "hcl"),
-    ("tfvars", "hcl"),
-    ("toml", "toml"),
-    ("ts", "typescript"),
-    ("tsv", "csv"),
-    ("tsx", "tsx"),
-    ("txt", "text"),
-    ("vb", "vb"),
-    ("vim", "vim"),
-    ("vue", "vue"),
-    ("wat", "wasm"),
-    ("xml", "xml"),
-    ("xsd", "xml"),
-    ("yaml", "yaml"),
-    ("yml", "yaml"),
-    ("zig", "zig"),
-    ("zsh", "zsh"),
-];
-
-/// Whole names that are read by default. Names that people use as hashtags are not among them.
-const NAMES: &[(&str, &str)] = &[
-    (".dockerignore", "text"),
-    (".editorconfig", "ini"),
-    (".env.example", "bash"),
-    (".eslintrc", "json"),
-    (".gitattributes", "text"),
-    (".gitignore", "text"),
-    (".npmignore", "text"),
-    (".nvmrc", "text"),
-    (".prettierrc", "json"),
-    ("Brewfile", "ruby"),
-    ("CHANGELOG", "text"),
-    ("CODEOWNERS", "text"),
-    ("CONTRIBUTING", "text"),
-    ("COPYING", "text"),
-    ("Caddyfile", "text"),
-    ("Containerfile", "dockerfile"),
-    ("Dockerfile", "dockerfile"),
-    ("GNUmakefile", "makefile"),
-    ("Gemfile", "ruby"),
-    ("Jenkinsfile", "groovy"),
-    ("Justfile", "makefile"),
-    ("LICENCE", "text"),
-    ("LICENSE", "text"),
-    ("Makefile", "makefile"),
-    ("Pipfile", "toml"),
-    ("Procfile", "text"),
-    ("README", "text"),
-    ("Rakefile", "ruby"),
-    ("Vagrantfile", "ruby"),
-];
+/// What is read by default, and in which language: extensions, then whole names.
+static KINDS: LazyLock<[HashMap<&str, &str>; 2]> = LazyLock::new(|| {
+    let (extensions, names) = include_str!("kinds.tsv").split_once("\n\n").expect("a blank line is between them");
+    [extensions, names].map(|rows| rows.lines().filter_map(|row| row.split_once('\t')).collect())
+});
 
 /// Which files may be read: by extension, or by whole name.
 ///
@@ -230,8 +71,7 @@ impl AllowList {
 impl Default for AllowList {
     /// Common kinds of code and text.
     fn default() -> Self {
-        let entries = EXTENSIONS.iter().chain(NAMES).map(|(entry, _)| *entry);
-        Self::new(entries)
+        Self::new(KINDS.iter().flat_map(HashMap::keys).copied())
     }
 }
 
@@ -245,12 +85,10 @@ impl Default for AllowList {
 /// ```
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let find = |list: &[(&str, &'static str)], key: &str| {
-        list.binary_search_by_key(&key, |(entry, _)| entry).ok().map(|found| list[found].1)
-    };
-    let by_name = find(NAMES, name);
+    let [extensions, names] = &*KINDS;
     let extension = || name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    by_name.or_else(|| find(EXTENSIONS, &extension()?)).unwrap_or("text")
+    let by_extension = || extensions.get(&*extension()?);
+    names.get(name).or_else(by_extension).copied().unwrap_or("text")
 }
 
 #[cfg(test)]
@@ -258,9 +96,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_sorted_for_the_search() {
-        assert!(EXTENSIONS.is_sorted_by_key(|(entry, _)| *entry));
-        assert!(NAMES.is_sorted_by_key(|(entry, _)| *entry));
+    fn every_row_is_read_once() {
+        let rows = include_str!("kinds.tsv").lines().filter(|row| row.contains('\t')).count();
+        assert_eq!(KINDS.iter().map(HashMap::len).sum::<usize>(), rows);
+        assert_eq!([language("a.rs"), language("Dockerfile")], ["rust", "dockerfile"]);
     }
 
     #[test]
