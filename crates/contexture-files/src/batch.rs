@@ -49,7 +49,7 @@ impl CallBatch {
         };
         let meets = |other: &CallEffects| !(other.is_in_order && own.is_in_order) && (other.is_change || own.is_change);
         if self.done.iter().any(meets) {
-            seen.observations.push(Observation::could_write_any(format!("`{tool}`, called together with others")));
+            seen.observations.push(Observation::could_write(format!("`{tool}`, called together with others")));
         }
         self.done.push(own);
     }

@@ -3,7 +3,7 @@
 use super::observation::{Observation, Who};
 use super::patched::observe_patch;
 use super::path::{Directory, is_device};
-use super::shell::{Expands, Redirect, Script, Simple, Word, parse};
+use super::shell::{Redirect, Script, Simple, Word, parse};
 
 mod builtins;
 mod copies;
@@ -17,7 +17,7 @@ mod wrapped;
 
 pub(crate) use builtins::{bare, changes_shell, moves, set_options};
 use builtins::{declared, risky, sets_up, sets_variables, settings};
-use copies::{Way, copied, linked, removed};
+use copies::{Way, copied, removed};
 pub(crate) use effects::{Effects, could_link};
 use table::{Deed, Program, Trait, row};
 
@@ -64,28 +64,12 @@ pub(crate) fn effects_in_any_order(script: &Script, directory: &Directory) -> Ef
     script.commands().fold(Effects::none(), |sum, command| sum.and(one(command)))
 }
 
-/// Returns what could be written if a word is: one file, what is in a directory, or any file.
-pub(crate) fn reach(word: &Word, directory: &Directory, by: &str) -> Observation {
-    let path = match word.expands {
-        Expands::Never => directory.place(&word.text).or_else(|| directory.place_anywhere(&word.text)),
-        // Part of a word may be quoted, and then its patterns are not where they seem to be. After a pattern, two dots
-        // lead to an unknown place.
-        Expands::ToNames if !word.is_quoted && !word.text.contains("..") => {
-            let open = word.text.find(['*', '?', '[']).unwrap_or(0);
-            let fixed = word.text[..open].rfind('/').map_or(".", |slash| &word.text[..=slash]);
-            directory.place(fixed)
-        }
-        _ => None,
-    };
-    Observation::CouldWrite { path, by: by.to_owned() }
-}
-
 /// A change of a file that cannot be followed.
 fn changed(word: &Word, directory: &Directory, by: &str) -> Observation {
-    let path = word.plain().and_then(|path| directory.place(path));
-    match path {
-        Some(path) => Observation::Changed { path, by: by.to_owned(), who: Who::Agent },
-        None => reach(word, directory, by),
+    let by = by.to_owned();
+    match word.plain().and_then(|path| directory.place(path)) {
+        Some(path) => Observation::Changed { path, by, who: Who::Agent },
+        None => Observation::could_write(by),
     }
 }
 
@@ -123,7 +107,7 @@ fn redirected(command: &Simple, directory: &Directory) -> Effects {
             },
         }]);
     }
-    Effects::could_write(targets.into_iter().map(|(_, word)| reach(&word, directory, &by)).collect())
+    if targets.is_empty() { Effects::none() } else { Effects::could_write(command) }
 }
 
 /// The file that `cat FILE > …` copies.
@@ -155,7 +139,6 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
     let operands = || operands_of(command).filter(|word| !is_device(&word.text));
     match deed {
         Deed::Nothing => Effects::none(),
-        Deed::Search => found(command, row),
         Deed::Settings => settings(command),
         Deed::Sed => sed::effects(command, directory),
         Deed::Awk => awk(command),
@@ -164,7 +147,8 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
         Deed::Remove => removed(command, command.arguments(), directory),
         Deed::Copy => copied(command, command.arguments(), directory, Way::Copy),
         Deed::Move => copied(command, command.arguments(), directory, Way::Move),
-        Deed::Link => linked(command, directory),
+        // From then on two names may refer to one file.
+        Deed::Link => Effects::links(command),
         Deed::Tee | Deed::Truncate => Effects::changes(operands().map(|word| changed(word, directory, &by)).collect()),
         Deed::InPlace => in_place(command, directory),
         Deed::Patch => patched(command, directory),
@@ -174,7 +158,6 @@ fn of_program(command: &Simple, directory: &Directory) -> Effects {
                 Some(script) => effects_in_any_order(&script, directory),
                 None => Effects::any(command),
             },
-            Some(wrapped::WrappedCommand::Fed(inner)) if only_reads(&inner) => Effects::none(),
             _ => Effects::any(command),
         },
     }
@@ -188,29 +171,6 @@ fn reads(row: &Program, command: &Simple) -> bool {
             && reading.most_operands.is_none_or(|most| operands_of(command).count() <= most)
             && !reading.unless.iter().any(|option| has_option(command, option))
     })
-}
-
-/// Whether a command changes no file, whatever more it is given.
-fn only_reads(command: &Simple) -> bool {
-    command.redirects.is_empty() && command.program().is_some_and(|program| row(program).only_reads())
-}
-
-/// `find`, whose `-exec` may run something that only reads.
-fn found(command: &Simple, row: &Program) -> Effects {
-    let is_run = |word: &Word| matches!(word.text.as_str(), "-exec" | "-execdir");
-    let mut rest = command.arguments();
-    let mut own = Simple { words: command.words[..1].to_vec(), ..command.clone() };
-    while let Some(at) = rest.iter().position(is_run) {
-        let Some(end) = rest[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+")) else { break };
-        let inner = Simple { words: rest[at + 1..at + end].to_vec(), redirects: Vec::new(), ..command.clone() };
-        if !only_reads(&inner) {
-            return Effects::any(command);
-        }
-        own.words.extend_from_slice(&rest[..at]);
-        rest = &rest[at + end + 1..];
-    }
-    own.words.extend_from_slice(rest);
-    if reads(row, &own) { Effects::none() } else { Effects::any(command) }
 }
 
 /// `awk`, which only reads unless its program prints into something or runs something.
@@ -233,11 +193,7 @@ fn touched(command: &Simple, directory: &Directory) -> Effects {
     let has_options = command.arguments().iter().any(|word| word.text.starts_with('-'));
     let made = |word: &Word| Some(Observation::Made { path: directory.place(word.plain()?)? });
     let made: Option<Vec<Observation>> = operands_of(command).map(made).collect();
-    let by = command_label(command);
-    match made.filter(|_| !has_options) {
-        Some(made) => Effects::changes(made),
-        None => Effects::could_write(operands_of(command).map(|word| reach(word, directory, &by)).collect()),
-    }
+    made.filter(|_| !has_options).map_or_else(|| Effects::could_write(command), Effects::changes)
 }
 
 /// `perl -pi -e …`, which changes the files that are named and could write others.

@@ -13,7 +13,7 @@ use super::completion::{self, Completion};
 use super::framing::{Framed, framed};
 use super::mentions::observe_mentions;
 use super::observation::{Kind, Observation, Seen, Who};
-use super::path::{Directory, ExistingDirectories};
+use super::path::Directory;
 use super::{powershell, run};
 
 mod arguments;
@@ -234,7 +234,7 @@ impl Dialects {
         let Some(line) = command else {
             let observations = match completion {
                 Completion::Undone => Vec::new(),
-                _ => vec![Observation::could_write_any(format!("`{}`", arguments.tool))],
+                _ => vec![Observation::could_write(format!("`{}`", arguments.tool))],
             };
             return (examined_call(Does::Run, Vec::new(), None, observations, failed), before.clone());
         };
@@ -247,7 +247,7 @@ impl Dialects {
         let is_power_shell = known(own_name(arguments.tool)).is_some_and(Tool::is_power_shell);
         let ran = match is_power_shell {
             true => powershell::observe(&line, &framed, completion, start.clone()),
-            false => run::observe(&line, &framed, completion, start.clone(), &standing.known),
+            false => run::observe(&line, &framed, completion, start.clone()),
         };
         let after = match (keeps_directory(arguments.tool), workdir) {
             (_, Some(_)) | (Some(false), _) => before.clone(),
@@ -308,7 +308,7 @@ impl Dialects {
                     observations.retain(Observation::is_change);
                 }
             }
-            None => observations.push(Observation::could_write_any(format!("`{}`", call.name))),
+            None => observations.push(Observation::could_write(format!("`{}`", call.name))),
         }
         let does = if command.is_some() { Does::Run } else { Does::Wrap };
         let seen = Seen { is_mixed: true, ..examined_call(does, Vec::new(), command, observations, false) };
@@ -439,7 +439,7 @@ fn settled(
         let Some(placed) = observation.placed(&|path| directory.place_for_tool(path)) else {
             // A path that cannot be resolved may name any file of that name.
             if is_change {
-                settled.push(Observation::could_write_any(format!("`{tool}`")));
+                settled.push(Observation::could_write(format!("`{tool}`")));
             }
             continue;
         };
@@ -448,12 +448,11 @@ fn settled(
             Completion::Done => settled.push(placed),
             Completion::Undone => {}
             Completion::Open => {
-                let could_write = is_change.then(|| placed.clone().unproven(&by()));
                 settled.push(placed);
-                settled.extend(could_write.into_iter().flatten());
+                settled.extend(is_change.then(|| Observation::could_write(by())));
             }
             Completion::Failed | Completion::Different if !is_change => {}
-            Completion::Failed => settled.extend(placed.unproven(&by())),
+            Completion::Failed => settled.push(placed.unproven(&by())),
             Completion::Different => {
                 let changed = |path: &str| Observation::Changed { path: path.to_owned(), by: by(), who: Who::Agent };
                 let changes: Vec<Observation> = placed.paths().into_iter().map(changed).collect();
@@ -471,8 +470,6 @@ pub(crate) struct Standing {
     /// The directory that it runs in.
     pub(crate) directory: Directory,
     pub(crate) ends: FinalLineFeed,
-    /// Directories that are known to exist.
-    pub(crate) known: ExistingDirectories,
 }
 
 /// Whether a harness is known to keep the last line feed of outputs.

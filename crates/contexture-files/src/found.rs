@@ -1,10 +1,9 @@
-//! Single lines of files in the output of searches and diffs.
+//! Single lines of files in the output of searches.
 
 use super::framing::{FRAYED, is_cut_mark};
 use super::mentions::looks_like_file;
 use super::numbering::{Passage, line_number};
 use super::observation::Observation;
-use super::patch::{FilePatch, parse_unified};
 use super::path::Directory;
 
 /// Lines that a search found: `path:12:text`, or `12:text` for one file.
@@ -75,19 +74,6 @@ fn split_location<'a>(text: &'a str, ends: &[char]) -> Option<(usize, &'a str)> 
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text[digits..].strip_prefix(ends)?;
     Some((line_number(&text[..digits]).filter(|number| *number > 0)?, rest))
-}
-
-/// The new sides of a printed diff. It is uncertain of which version they are, so known lines are only marked as seen
-/// again.
-pub(crate) fn observe_old_diff(output: &str, directory: &Directory) -> Vec<Observation> {
-    let update = |patch: FilePatch| match patch {
-        FilePatch::Update { path, hunks, .. } => {
-            let blocks = hunks.into_iter().map(|hunk| Passage { first: hunk.first, lines: hunk.new }).collect();
-            Some(Observation::Old { path: directory.place(&path).unwrap_or(path), blocks })
-        }
-        _ => None,
-    };
-    parse_unified(output).into_iter().filter_map(update).collect()
 }
 
 /// Adds a line to the last passage if it directly follows it, or begins a new passage.

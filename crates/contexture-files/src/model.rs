@@ -21,7 +21,6 @@ mod fact;
 mod index;
 mod names;
 mod rest;
-mod rewrite;
 mod shelf;
 mod splice;
 mod state;
@@ -216,11 +215,6 @@ impl FileModel {
         let now = Now { at, count: self.count };
         match observation {
             Observation::Read { path, block, whole } => self.open_placed(path, at).read(now, block, *whole),
-            Observation::Old { path, blocks } => {
-                if let Some(index) = self.index.find_like(&normalize(path)) {
-                    self.files.change(index).compare(at, blocks);
-                }
-            }
             Observation::Found { path, blocks } => self.open_placed(path, at).found(now, blocks),
             Observation::Printed { paths, block } => self.printed(now, paths, block),
             Observation::Mentioned { path, line } => {

@@ -36,8 +36,7 @@ pub(crate) fn changed_by_someone(path: &str) -> Observation {
 /// What a text tells that no tool printed: files that a harness says were changed, a state that was restored, hooks that
 /// ran, and the files that it names, which whoever wrote it may have changed.
 pub(crate) fn of_text(text: &str) -> Vec<Observation> {
-    let named = named_places(text).map(|place| Observation::could_write(place.path.to_owned(), "whoever named it"));
-    let mut told: Vec<Observation> = named.collect();
+    let mut told: Vec<Observation> = named_places(text).map(|place| named(place.path)).collect();
     told.extend(modified(text).into_iter().map(changed_by_someone));
     let bare = text.trim_start();
     let bare = bare.strip_prefix("<system-reminder>").unwrap_or(bare).trim_start();
@@ -48,8 +47,13 @@ pub(crate) fn of_text(text: &str) -> Vec<Observation> {
     } else {
         is_another_day(bare).then_some("a night between two messages")
     };
-    told.extend(could_write.map(|by| Observation::could_write_any(by.to_owned())));
+    told.extend(could_write.map(|by| Observation::could_write(by.to_owned())));
     told
+}
+
+/// A file that somebody named, who may have changed it.
+fn named(path: &str) -> Observation {
+    Observation::CouldWrite { path: Some(path.to_owned()), by: "whoever named it".to_owned() }
 }
 
 /// Whether a text says that files were put back, or that the session went on after a while.
@@ -102,8 +106,7 @@ mod tests {
         let note = "<system-reminder>\nNote: /p/a b.rs was modified, either by the user or by a linter. This change was intentional.\n</system-reminder>";
         assert_eq!(modified(note), ["/p/a b.rs"]);
         assert!(of_text(note).contains(&changed_by_someone("/p/a b.rs")));
-        let named = Observation::could_write("src/a.rs".to_owned(), "whoever named it");
-        assert_eq!(of_text("I have been at src/a.rs."), [named]);
+        assert_eq!(of_text("I have been at src/a.rs."), [named("src/a.rs")]);
         let any =
             |text: &str| of_text(text).iter().any(|told| matches!(told, Observation::CouldWrite { path: None, .. }));
         assert!(any("<command-name>/rewind</command-name>"));

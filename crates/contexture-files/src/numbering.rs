@@ -36,18 +36,6 @@ pub fn numbered(text: &str) -> Option<Vec<Passage>> {
     STYLES.into_iter().find_map(|style| numbered_as(text, style))
 }
 
-/// The same for a read that was asked to begin at a line: a single line with that number counts as numbered too.
-pub fn numbered_from(text: &str, first: usize) -> Option<Vec<Passage>> {
-    let mut lines = split_lines(text);
-    let single = lines.next().filter(|_| lines.next().is_none());
-    let asked = |style| split_number(single?, style).filter(|(number, _)| *number == first);
-    let alone = || {
-        let (_, line) = STYLES.into_iter().find_map(asked)?;
-        Some(vec![Passage { first: Some(first), lines: vec![line.to_owned()] }])
-    };
-    numbered(text).or_else(alone)
-}
-
 /// The share of lines between the first and the last number that must have a number for a text to count as numbered.
 const LEAST_NUMBERED: f64 = 0.6;
 

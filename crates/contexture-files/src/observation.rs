@@ -26,14 +26,6 @@ pub enum Observation {
         /// Whether they are the whole file.
         whole: bool,
     },
-    /// Lines were shown that may be the file's: of a commit, mixed with those of other files, or in another form.
-    /// Nothing is learnt from them, but known lines that they repeat count as seen again.
-    Old {
-        /// The file as written.
-        path: String,
-        /// Runs of consecutive lines.
-        blocks: Vec<Passage>,
-    },
     /// Lines were printed that may include lines of some files; it is unknown which, or in which form.
     Printed {
         /// The files as written.
@@ -90,15 +82,6 @@ pub enum Observation {
         path: String,
         /// The replacements.
         hunks: Vec<Hunk>,
-    },
-    /// Every line of the file was looked at and some were replaced or removed.
-    Rewrite {
-        /// The file as written.
-        path: String,
-        /// What was done to each line, in order.
-        changes: Vec<LineChange>,
-        /// The command that did it, in short.
-        by: String,
     },
     /// The file exists: it was created empty, unless it existed already.
     Made {
@@ -165,34 +148,6 @@ pub enum Observation {
     },
 }
 
-/// A change to the lines of a file. Lines are numbered as they were before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineChange {
-    /// A piece of text is replaced.
-    Substitute {
-        /// The first and the last line, if not all.
-        lines: Option<(usize, usize)>,
-        /// The piece.
-        old: String,
-        /// What replaces it.
-        new: String,
-        /// Whether every occurrence in a line is replaced, or only the first.
-        all: bool,
-    },
-    /// Lines are removed.
-    Delete {
-        /// The first of them.
-        first: usize,
-        /// The last of them.
-        last: usize,
-    },
-    /// Lines that hold a text are removed.
-    DeleteMatching {
-        /// The text.
-        text: String,
-    },
-}
-
 impl Observation {
     /// The files that it is about, as written.
     pub fn paths(&self) -> Vec<&str> {
@@ -202,8 +157,6 @@ impl Observation {
             Observation::Printed { paths, .. } => paths.iter().map(String::as_str).collect(),
             Observation::Read { path, .. }
             | Observation::Found { path, .. }
-            | Observation::Old { path, .. }
-            | Observation::Rewrite { path, .. }
             | Observation::Made { path }
             | Observation::Write { path, .. }
             | Observation::Append { path, .. }
@@ -227,8 +180,6 @@ impl Observation {
             Observation::CouldWrite { path: Some(path), .. }
             | Observation::Read { path, .. }
             | Observation::Found { path, .. }
-            | Observation::Old { path, .. }
-            | Observation::Rewrite { path, .. }
             | Observation::Made { path }
             | Observation::Write { path, .. }
             | Observation::Append { path, .. }
@@ -256,7 +207,6 @@ impl Observation {
             self,
             Observation::Read { .. }
                 | Observation::Found { .. }
-                | Observation::Old { .. }
                 | Observation::Printed { .. }
                 | Observation::Absent { .. }
                 | Observation::Length { .. }
@@ -265,21 +215,15 @@ impl Observation {
     }
 
     /// Any file could have been written.
-    pub(crate) fn could_write_any(by: String) -> Self {
+    pub(crate) fn could_write(by: String) -> Self {
         Self::CouldWrite { path: None, by }
     }
 
-    /// A file, or what is in a directory, could have been written.
-    pub(crate) fn could_write(path: String, by: &str) -> Self {
-        Self::CouldWrite { path: Some(path), by: by.to_owned() }
-    }
-
-    /// The same for each file of a change that may not have been made.
-    pub(crate) fn unproven(self, by: &str) -> Vec<Self> {
+    /// The same for a change that may not have been made.
+    pub(crate) fn unproven(self, by: &str) -> Self {
         match self {
-            Self::CouldWrite { .. } | Self::Linked => vec![self],
-            Self::Copy { to, .. } => vec![Self::could_write(to, by)],
-            change => change.paths().into_iter().map(|path| Self::could_write(path.to_owned(), by)).collect(),
+            Self::CouldWrite { .. } | Self::Linked => self,
+            _ => Self::could_write(by.to_owned()),
         }
     }
 }

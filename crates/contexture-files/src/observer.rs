@@ -9,7 +9,7 @@ use super::framing::framed;
 use super::notes;
 use super::numbering::{Passage, numbered};
 use super::observation::{Observation, Seen};
-use super::path::{Directory, ExistingDirectories, is_absolute};
+use super::path::{Directory, is_absolute};
 use super::run;
 use super::running::RunningCommands;
 use contexture_text::packed::{Damaged, Packer, Unpacker};
@@ -59,10 +59,9 @@ impl Observer {
 
     /// Writes what it remembers of earlier calls.
     pub fn rest(&self, packer: &mut Packer<'_>) {
-        let Self { dialects: _, standing: Standing { directory, ends, known }, running, batch } = self;
+        let Self { dialects: _, standing: Standing { directory, ends }, running, batch } = self;
         directory.rest(packer);
         packer.flag(*ends == FinalLineFeed::Kept);
-        known.rest(packer);
         running.rest(packer);
         batch.rest(packer);
     }
@@ -71,7 +70,7 @@ impl Observer {
     pub fn wake(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), Damaged> {
         let directory = Directory::wake(unpacker)?;
         let ends = if unpacker.flag()? { FinalLineFeed::Kept } else { FinalLineFeed::Unknown };
-        self.standing = Standing { directory, ends, known: ExistingDirectories::wake(unpacker)? };
+        self.standing = Standing { directory, ends };
         self.running = RunningCommands::wake(unpacker)?;
         self.batch = CallBatch::wake(unpacker)?;
         Ok(())
@@ -91,7 +90,6 @@ impl Observer {
         }
         let stated = output.meta.directory.as_deref().map(|path| Directory::At(path.to_owned()));
         self.standing.directory = stated.unwrap_or(after);
-        self.note_directories(&seen);
         self.batch.beside(&call.call_id, &call.name, &mut seen);
         self.running.beside(&mut seen, &call.arguments, &output.output);
         // A harness may add to an output that files were changed meanwhile. The output itself is newer.
@@ -107,25 +105,6 @@ impl Observer {
     /// A file that someone else changed.
     fn changed_by_someone(&self, path: &str) -> Option<Observation> {
         Some(notes::changed_by_someone(&self.standing.directory.place_for_tool(path)?))
-    }
-
-    /// Remembers which directories exist.
-    fn note_directories(&mut self, seen: &Seen) {
-        let known = &mut self.standing.known;
-        for observation in &seen.observations {
-            match observation {
-                Observation::Read { path, .. } | Observation::Write { path, .. } | Observation::Edit { path, .. } => {
-                    known.note_file(path);
-                }
-                Observation::Delete { path } => known.forget(path),
-                Observation::Move { from, .. } => known.forget(from),
-                Observation::CouldWrite { path: Some(path), .. } => known.forget(path),
-                _ => {}
-            }
-        }
-        if let Directory::At(path) = &self.standing.directory {
-            known.note_file(&format!("{path}/x"));
-        }
     }
 
     /// Returns what a message tells about files: a harness may attach files with their current text.
@@ -161,9 +140,7 @@ impl Observer {
             }
             "file" => attached(&path, &text),
             // What an editor shows may not be on the disk yet, and a selection may begin within a line.
-            "selected_lines_in_ide" => {
-                vec![Observation::Old { path, blocks: vec![Passage::plain(None, &text)] }]
-            }
+            "selected_lines_in_ide" => Vec::new(),
             _ => self.hear_text(&text),
         }
     }
@@ -172,8 +149,7 @@ impl Observer {
     fn hear_text(&self, text: &str) -> Vec<Observation> {
         // What a person ran is judged by itself.
         if let Some(line) = notes::own_command(text) {
-            let Standing { directory, known, .. } = &self.standing;
-            let ran = run::observe(line, &framed("", ""), Completion::Open, directory.clone(), known);
+            let ran = run::observe(line, &framed("", ""), Completion::Open, self.standing.directory.clone());
             return ran.observations.into_iter().filter(Observation::is_change).collect();
         }
         let directory = &self.standing.directory;
@@ -183,7 +159,7 @@ impl Observer {
             false => Some(path.to_owned()),
         };
         let placed = |told: Observation| {
-            told.placed(&place).unwrap_or_else(|| Observation::could_write_any(notes::SOMEONE.to_owned()))
+            told.placed(&place).unwrap_or_else(|| Observation::could_write(notes::SOMEONE.to_owned()))
         };
         notes::of_text(text).into_iter().map(placed).collect()
     }

@@ -149,45 +149,21 @@ pub(crate) fn last_part(path: &str) -> &str {
 /// Whether a normal path is at or beneath `under`. If one of them is relative to an unknown directory, whether it may
 /// be.
 pub(crate) fn is_beneath(normal: &str, under: &str) -> bool {
-    is_beneath_folded(&folded(normal), &folded(under))
-}
-
-/// The same, of paths as they are compared.
-pub(crate) fn is_beneath_folded(normal: &str, under: &str) -> bool {
-    // Nothing was known of what a command has just made.
-    if under.starts_with(MADE_HERE) {
-        return starts(normal, under);
-    }
-    if let Some(end) = under.strip_prefix(ANYWHERE) {
-        // Of a relative path the directories above it are not known.
-        return !is_absolute(normal) || normal.match_indices('/').any(|(at, _)| starts(&normal[at + 1..], end));
-    }
-    if is_anywhere(under) || normal.starts_with("..") {
+    let (normal, under) = (&*folded(normal), &*folded(under));
+    if under.is_empty() || under.starts_with("..") || normal.starts_with("..") {
         return true;
     }
     match (is_absolute(normal), is_absolute(under)) {
-        (true, true) => starts(normal, under),
-        (false, false) => starts(normal, under),
+        (true, true) | (false, false) => starts(normal, under),
         // The file may be anywhere.
         (false, true) => true,
         (true, false) => normal.match_indices('/').any(|(at, _)| starts(&normal[at + 1..], under)),
     }
 }
 
-/// How a path begins that stands for a new file whose name is not known.
-pub(crate) const MADE_HERE: &str = "/tmp/.made-here-";
-
-/// How a path begins that may be beneath any directory.
-const ANYWHERE: &str = "*/";
-
 /// Whether a path begins with another one, by whole parts.
 fn starts(path: &str, start: &str) -> bool {
     path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || start.ends_with('/'))
-}
-
-/// Whether everything may be beneath a path.
-fn is_anywhere(under: &str) -> bool {
-    under.is_empty() || under.starts_with("..")
 }
 
 /// Whether two different normal paths may name the same file: because one is relative to an unknown directory, or
@@ -245,13 +221,6 @@ impl Directory {
         self.place(written).or_else(|| (!is_absolute(written) && *self == Directory::Lost).then(|| written.to_owned()))
     }
 
-    /// A path that stands for a relative one beneath any directory, where the directory is lost.
-    pub(crate) fn place_anywhere(&self, written: &str) -> Option<String> {
-        let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.starts_with('~');
-        let is_lost = *self == Directory::Lost && !is_absolute(written) && !written.contains(':');
-        (is_lost && written.trim_end_matches('/').split('/').all(is_plain)).then(|| format!("{ANYWHERE}{written}"))
-    }
-
     /// The same for tools that are given absolute paths, addresses of files, or paths from the root of the workspace.
     pub(crate) fn place_for_tool(&self, written: &str) -> Option<String> {
         let addressed = match written.strip_prefix("file:") {
@@ -300,63 +269,5 @@ impl Directory {
             2 => Ok(Directory::At(unpacker.text()?.as_ref().to_owned())),
             _ => Err(Damaged),
         }
-    }
-}
-
-/// Directories that are known to exist.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ExistingDirectories {
-    directories: std::collections::HashSet<String>,
-}
-
-/// Most directories that are remembered.
-const MAX_KNOWN: usize = 10_000;
-
-impl ExistingDirectories {
-    /// Notes that a file exists, and with it the directories above it.
-    pub(crate) fn note_file(&mut self, path: &str) {
-        let normal = normalize(path);
-        let mut above = normal.as_str();
-        while let Some((parent, _)) = above.rsplit_once('/') {
-            if !is_absolute(parent)
-                || self.directories.len() >= MAX_KNOWN
-                || !self.directories.insert(parent.to_owned())
-            {
-                return;
-            }
-            above = parent;
-        }
-    }
-
-    /// Notes that a file or directory may be gone, with everything beneath it.
-    pub(crate) fn forget(&mut self, path: &str) {
-        let under = normalize(path);
-        self.directories.retain(|directory| !is_beneath(directory, &under));
-    }
-
-    /// Whether a directory exists.
-    pub(crate) fn has(&self, path: &str) -> bool {
-        self.directories.contains(&normalize(path))
-    }
-
-    /// Writes all of them.
-    pub(crate) fn rest(&self, packer: &mut Packer<'_>) {
-        let mut directories: Vec<&String> = self.directories.iter().collect();
-        directories.sort_unstable();
-        let mut before = "";
-        packer.list(directories, |packer, directory| {
-            packer.text_after(before, directory);
-            before = directory;
-        });
-    }
-
-    /// Reads them again.
-    pub(crate) fn wake(unpacker: &mut Unpacker<'_>) -> Result<Self, Damaged> {
-        let mut before = String::new();
-        let directories = unpacker.list(|unpacker| {
-            before = unpacker.text_after(&before)?;
-            Ok(before.clone())
-        })?;
-        Ok(Self { directories: directories.into_iter().collect() })
     }
 }

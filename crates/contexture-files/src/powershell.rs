@@ -63,7 +63,7 @@ pub(crate) fn observe(
         return report(Vec::new(), directory);
     }
     let unknown = || {
-        let mut observations = vec![Observation::could_write_any(in_short(line))];
+        let mut observations = vec![Observation::could_write(in_short(line))];
         observations.extend(observe_mentions(&output.text, None));
         report(observations, Directory::Lost)
     };
@@ -86,9 +86,7 @@ pub(crate) fn observe(
             report(vec![Observation::Changed { path, by: in_short(line), who: Who::Agent }], directory)
         }
         (Verb::Remove, Some(path)) if is_done && is_silent => report(vec![Observation::Delete { path }], directory),
-        (Verb::Set | Verb::Remove, Some(path)) => {
-            report(vec![Observation::could_write(path, &in_short(line))], directory)
-        }
+        (Verb::Set | Verb::Remove, Some(_)) => report(vec![Observation::could_write(in_short(line))], directory),
         (Verb::Set | Verb::Remove, None) => unknown(),
     }
 }

@@ -11,7 +11,7 @@ use super::framing::Framed;
 use super::mentions::observe_mentions;
 use super::numbering::Passage;
 use super::observation::Observation;
-use super::path::{Directory, ExistingDirectories, is_device};
+use super::path::{Directory, is_device};
 use super::shell::{Joint, Pipeline, Redirect, Script, Simple, Word, parse, parse_all};
 
 mod attribute;
@@ -32,7 +32,6 @@ pub(crate) fn observe(
     output: &Framed<'_>,
     completion: Completion,
     directory: Directory,
-    known: &ExistingDirectories,
 ) -> CommandLineReport {
     if completion == Completion::Undone {
         return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
@@ -42,14 +41,14 @@ pub(crate) fn observe(
         if is_unreadable(line, output) {
             return CommandLineReport { observations: Vec::new(), directory, is_silent: false };
         }
-        let mut observations = vec![Observation::could_write_any(in_short(line))];
+        let mut observations = vec![Observation::could_write(in_short(line))];
         observations.extend(could_link(line).then_some(Observation::Linked));
         observations.extend(observe_mentions(&output.text, None));
         return CommandLineReport { observations, directory: Directory::Lost, is_silent: false };
     };
     match !script.is_straight || output.is_running || script.commands().any(changes_shell) {
         true => branching(&script, output, directory),
-        false => straight(&script, output, completion, directory, known),
+        false => straight(&script, output, completion, directory),
     }
 }
 
@@ -76,7 +75,7 @@ fn branching(script: &Script, output: &Framed<'_>, directory: Directory) -> Comm
     let is_moved = script.commands().any(|command| !command.is_apart && moves(command));
     let inner = if script.commands().any(moves) { Directory::Lost } else { directory.clone() };
     let looked: Vec<String> = script.commands().flat_map(|command| looked_at(command, &inner)).collect();
-    observations.extend(compared(looked, &output.text));
+    observations.extend(printed(looked, &output.text));
     observations.extend(observe_mentions(&output.text, base(&inner)));
     CommandLineReport { observations, directory: if is_moved { Directory::Lost } else { directory }, is_silent: false }
 }
@@ -96,30 +95,17 @@ fn effect_observations(effects: Effects) -> Vec<Observation> {
 /// How many printed lines are worth keeping as printed: fewer say little, and more are not likely a look at files.
 const PRINTED_LINES: std::ops::Range<usize> = 6..800;
 
-/// Observes files whose text an output may hold in some form. Known lines are only marked as seen again.
-fn compared(mut paths: Vec<String>, text: &str) -> Vec<Observation> {
+/// Observes lines that may be those of some files, in some form.
+fn printed(mut paths: Vec<String>, text: &str) -> Option<Observation> {
     paths.sort_unstable();
     paths.dedup();
-    let passage = Passage::plain(None, text);
-    if passage.lines.is_empty() || paths.is_empty() {
-        return Vec::new();
-    }
-    let old = |path: &String| Observation::Old { path: path.clone(), blocks: vec![passage.clone()] };
-    let mut told: Vec<Observation> = paths.iter().map(old).collect();
-    if PRINTED_LINES.contains(&passage.lines.len()) {
-        told.push(Observation::Printed { paths, block: passage });
-    }
-    told
+    let block = Passage::plain(None, text);
+    let is_kept = !paths.is_empty() && PRINTED_LINES.contains(&block.lines.len());
+    is_kept.then_some(Observation::Printed { paths, block })
 }
 
 /// A plain list of pipelines.
-fn straight(
-    script: &Script,
-    output: &Framed<'_>,
-    completion: Completion,
-    directory: Directory,
-    known: &ExistingDirectories,
-) -> CommandLineReport {
+fn straight(script: &Script, output: &Framed<'_>, completion: Completion, directory: Directory) -> CommandLineReport {
     let proven = proven(&script.pipelines, completion);
     let mut walk = ScriptDirectories {
         reading: directory.clone(),
@@ -129,11 +115,11 @@ fn straight(
     };
     let mut steps = Vec::with_capacity(script.pipelines.len());
     let mut observations = Vec::new();
-    for (index, (pipeline, is_proven)) in script.pipelines.iter().zip(&proven).enumerate() {
+    for (pipeline, is_proven) in script.pipelines.iter().zip(&proven) {
         if let [command] = pipeline.commands.as_slice()
             && moves(command)
         {
-            walk.change(command, *is_proven, known);
+            walk.change(command, *is_proven);
         }
         let outcome = match completion {
             _ if *is_proven => PipelineOutcome::Proven,
@@ -145,12 +131,8 @@ fn straight(
         let is_mixed = !changed.is_empty() && matches!(prints, Prints::File(_) | Prints::Hits(_));
         let prints = if is_mixed { Prints::Unknown } else { prints };
         let looked = pipeline.commands.iter().flat_map(|command| looked_at(command, &walk.reading)).collect();
-        let is_run = *is_proven
-            || index
-                .checked_sub(1)
-                .is_none_or(|before| proven[before] || script.pipelines[before].joint == Joint::Then);
         let is_single = pipeline.commands.len() == 1;
-        steps.push(attribute::PipelineEffects { prints, is_proven: *is_proven, is_run, is_single, looked, changed });
+        steps.push(attribute::PipelineEffects { prints, is_proven: *is_proven, is_single, looked, changed });
         walk.end(pipeline.joint);
     }
     let is_failed = completion == Completion::Failed;
@@ -253,8 +235,7 @@ fn of_pipeline_effects(pipeline: &Pipeline, outcome: PipelineOutcome, directory:
 /// A change whose result is worth showing even if it is uncertain that it was made.
 fn probable(change: &Observation) -> Option<Observation> {
     match change {
-        Observation::Write { .. } | Observation::Append { .. } | Observation::Rewrite { .. } => Some(change.clone()),
-        Observation::Copy { .. } => Some(change.clone()),
+        Observation::Write { .. } | Observation::Append { .. } | Observation::Copy { .. } => Some(change.clone()),
         Observation::Move { from, to } => Some(Observation::Copy { from: from.clone(), to: to.clone(), into: true }),
         _ => None,
     }
@@ -308,7 +289,7 @@ struct ScriptDirectories {
 }
 
 impl ScriptDirectories {
-    fn change(&mut self, command: &Simple, is_proven: bool, known: &ExistingDirectories) {
+    fn change(&mut self, command: &Simple, is_proven: bool) {
         let arguments = command.plain_arguments();
         let target = match (command.program(), arguments.as_deref()) {
             (Some("cd" | "pushd"), Some([target] | ["--", target]))
@@ -323,9 +304,9 @@ impl ScriptDirectories {
             (Directory::At(new), Directory::At(old)) => super::path::normalize(new) == super::path::normalize(old),
             _ => false,
         };
-        // If errors are not shown, it is not seen that the directory is gone.
+        // If errors are shown, an output without one says that the directory is there.
         let complains = !command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::Write(_)));
-        let exists = matches!(&target, Directory::At(path) if complains && known.has(path));
+        let exists = matches!(&target, Directory::At(_)) && complains;
         self.read_after = match () {
             () if is_proven || exists || is_same => target.clone(),
             () => Directory::Lost,

@@ -59,7 +59,7 @@ impl RunningCommands {
 
 /// What goes on could write any file.
 fn written() -> Observation {
-    Observation::could_write_any("a command that goes on".to_owned())
+    Observation::could_write("a command that goes on".to_owned())
 }
 
 /// The name of what a call started that goes on after it and could write files; empty if it has none.

@@ -19,7 +19,7 @@ use contexture_text::packed::{Damaged, Packer, Unpacker};
 const MAGIC: [u8; 4] = *b"cxr\n";
 
 /// The version in which folders are written. It changes whenever anything that is written does.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 /// Bytes of the checksum over the others.
 const CHECK_BYTES: usize = 16;

@@ -222,7 +222,7 @@ fn file_event(observation: &Observation) -> Option<(FileEventKind, String)> {
     Some(match observation {
         Observation::Read { block, whole: true, .. } => (Read, format!("all {} lines", block.lines.len())),
         Observation::Read { block, .. } => (Read, lines(block)),
-        Observation::Found { blocks, .. } | Observation::Old { blocks, .. } => {
+        Observation::Found { blocks, .. } => {
             let count: usize = blocks.iter().map(|block| block.lines.len()).sum();
             (Searched, format!("{count} lines"))
         }
@@ -235,7 +235,7 @@ fn file_event(observation: &Observation) -> Option<(FileEventKind, String)> {
             (Changed, format!("{} lines put in after line {after}", text.lines().count()))
         }
         Observation::Patch { hunks, .. } => (Changed, format!("{} places", hunks.len())),
-        Observation::Rewrite { by, .. } | Observation::Changed { by, .. } => (Changed, by.clone()),
+        Observation::Changed { by, .. } => (Changed, by.clone()),
         Observation::Made { .. } => (Written, "made".to_owned()),
         Observation::CouldWrite { path: Some(_), by } => (CouldWrite, by.clone()),
         Observation::Copy { from, to, .. } => (Written, format!("{from} copied to {to}")),

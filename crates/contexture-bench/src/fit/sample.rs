@@ -193,7 +193,7 @@ impl OpenSample {
             }
         }
         let is_touch = |observation: &&Observation| {
-            !matches!(observation, Observation::Found { .. } | Observation::Mentioned { .. } | Observation::Old { .. })
+            !matches!(observation, Observation::Found { .. } | Observation::Mentioned { .. })
         };
         for path in seen.observations.iter().filter(is_touch).flat_map(Observation::paths) {
             if let Some(file) = model.place(path) {

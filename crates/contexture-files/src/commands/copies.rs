@@ -1,6 +1,6 @@
-//! Commands that remove, copy, move and link files.
+//! Commands that remove, copy and move files.
 
-use super::{Effects, command_label, operands_of, reach};
+use super::Effects;
 use crate::observation::Observation;
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
@@ -22,15 +22,11 @@ fn plain_operands(arguments: &[Word]) -> Option<Vec<&str>> {
 
 /// What `rm` does.
 pub(super) fn removed(command: &Simple, arguments: &[Word], directory: &Directory) -> Effects {
-    let by = command_label(command);
     let removed: Option<Vec<Observation>> = plain_operands(arguments).and_then(|operands| {
         let one = |path| Some(Observation::Delete { path: directory.place(path).filter(|_| !leads_back(path))? });
         operands.into_iter().map(one).collect()
     });
-    match removed {
-        Some(removed) => Effects::changes(removed),
-        None => Effects::could_write(arguments.iter().map(|word| reach(word, directory, &by)).collect()),
-    }
+    removed.map_or_else(|| Effects::could_write(command), Effects::changes)
 }
 
 /// Whether a path leaves what may be a file again, so that it leads nowhere and `rm -f` says nothing.
@@ -62,26 +58,7 @@ pub(super) fn copied(command: &Simple, arguments: &[Word], directory: &Directory
         _ => None,
     });
     // Two names may lead to one file.
-    let makes_links = |word: &&Word| word.text.starts_with('-') && word.text.contains(['l', 's']);
-    changes.map_or_else(
-        || {
-            let links = arguments.iter().find(makes_links).map(|_| Observation::Linked);
-            Effects::any(command).and(Effects::could_write(links.into_iter().collect()))
-        },
-        Effects::changes,
-    )
-}
-
-/// What `ln` does: from then on two names may refer to one file.
-pub(super) fn linked(command: &Simple, directory: &Directory) -> Effects {
-    let by = command_label(command);
-    let is_plain = command.arguments().iter().all(|word| {
-        word.plain().is_some_and(|text| !text.starts_with('-') || text[1..].chars().all(|c| "sfnrv".contains(c)))
-    });
-    let operands: Vec<&Word> = operands_of(command).collect();
-    match operands.as_slice() {
-        // A file with the name of the link is gone, or the link is in the directory of that name.
-        [_, to] if is_plain => Effects::could_write(vec![reach(to, directory, &by), Observation::Linked]),
-        _ => Effects::any(command).and(Effects::could_write(vec![Observation::Linked])),
-    }
+    let makes_links = |word: &Word| word.text.starts_with('-') && word.text.contains(['l', 's']);
+    let other = || if arguments.iter().any(makes_links) { Effects::links(command) } else { Effects::any(command) };
+    changes.map_or_else(other, Effects::changes)
 }

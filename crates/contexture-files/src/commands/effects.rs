@@ -9,7 +9,7 @@ use crate::shell::Simple;
 pub(crate) struct Effects {
     /// What it changed, if it succeeded.
     pub(crate) changes: Vec<Observation>,
-    /// What it could write, whether it succeeded or not.
+    /// What it did whether it succeeded or not.
     pub(crate) could_write: Vec<Observation>,
 }
 
@@ -20,21 +20,32 @@ impl Effects {
 
     /// It could write any file.
     pub(crate) fn any(command: &Simple) -> Self {
-        let links = command.words.iter().any(|word| could_link(&word.text)).then_some(Observation::Linked);
-        Self::could_write([Observation::could_write_any(command_label(command))].into_iter().chain(links).collect())
+        let links = command.words.iter().any(|word| could_link(&word.text));
+        if links { Self::links(command) } else { Self::could_write(command) }
+    }
+
+    /// It could write any file, and make no link.
+    pub(super) fn could_write(command: &Simple) -> Self {
+        Self { could_write: vec![Observation::could_write(command_label(command))], ..Self::default() }
+    }
+
+    /// It could write any file, and make links.
+    pub(super) fn links(command: &Simple) -> Self {
+        let mut effects = Self::could_write(command);
+        effects.could_write.push(Observation::Linked);
+        effects
     }
 
     pub(super) fn changes(changes: Vec<Observation>) -> Self {
         Self { changes, ..Self::default() }
     }
 
-    pub(super) fn could_write(could_write: Vec<Observation>) -> Self {
-        Self { could_write, ..Self::default() }
-    }
-
     /// The same for a command that may have failed, or may not have run at all.
     pub(crate) fn unproven(mut self, by: &str) -> Self {
-        self.could_write.extend(self.changes.drain(..).flat_map(|change| change.unproven(by)));
+        if !self.changes.is_empty() {
+            self.changes.clear();
+            self.could_write.push(Observation::could_write(by.to_owned()));
+        }
         self
     }
 

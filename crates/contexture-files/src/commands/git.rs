@@ -2,7 +2,7 @@
 
 use super::copies::{Way, copied, removed};
 use super::table::row;
-use super::{Effects, changed, command_label, reach};
+use super::{Effects, changed, command_label};
 use crate::mentions::looks_like_file;
 use crate::observation::Observation;
 use crate::path::Directory;
@@ -13,7 +13,7 @@ const UNLESS: [&str; 7] =
     ["--output", "--ext-diff", "--textconv", "-O", "--open-files-in-pager", "--upload-pack", "--exec"];
 
 /// The action of a `git` command and its arguments, and whether it runs in the directory of the command.
-pub(crate) fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
+fn action(command: &Simple) -> Option<(&str, &[Word], bool)> {
     let mut words = command.arguments();
     let mut is_here = true;
     loop {
@@ -83,7 +83,7 @@ fn restored(command: &Simple, action: &str, rest: &[Word], directory: &Directory
     let one = |word: &Word| match looks_like_file(&word.text) {
         true => changed(word, directory, &by),
         // It may be a directory.
-        false => reach(word, directory, &by),
+        false => Observation::could_write(by.clone()),
     };
     let changes: Vec<Observation> = rest[start..].iter().map(one).collect();
     if changes.is_empty() { Effects::any(command) } else { Effects::changes(changes) }

@@ -2,7 +2,7 @@
 
 use super::sed::{Ranges, Sed};
 use super::table::{Filter, Output, Trait, row};
-use super::{git, text};
+use super::text;
 use crate::mentions::looks_like_file;
 use crate::numbering::line_number;
 use crate::path::{Directory, is_device};
@@ -21,8 +21,6 @@ pub(crate) enum Prints {
     Hits(Option<String>),
     /// Something about these files, or their text in another form.
     Looked(Vec<String>),
-    /// A diff.
-    Diff,
     /// Something else.
     Unknown,
 }
@@ -133,7 +131,6 @@ fn of_command(command: &Simple, directory: &Directory) -> Prints {
             _ => None,
         },
         Output::Hits => return searched(program, &arguments, directory).unwrap_or_else(looked),
-        Output::Git => return of_git(command),
         Output::Directory if arguments.first() == Some(&"-") => return Prints::Unknown,
         // With these, each command may be printed before it runs.
         Output::Settings if arguments.iter().any(|word| word.contains(['x', 'v'])) => return Prints::Unknown,
@@ -274,15 +271,6 @@ fn searched(program: &str, arguments: &[&str], directory: &Directory) -> Option<
     }
 }
 
-/// What `git` prints. The hits of its search are not taken: settings decide whether they have columns, and from where
-/// their paths are.
-fn of_git(command: &Simple) -> Prints {
-    match git::action(command) {
-        Some(("diff" | "show" | "log" | "stash", ..)) => Prints::Diff,
-        _ => Prints::Unknown,
-    }
-}
-
 /// Returns what remains of a print after a filter.
 fn filtered(prints: Prints, filter: &Simple) -> Prints {
     let Some(arguments) = filter.plain_arguments() else { return unshaped(prints) };
@@ -290,9 +278,7 @@ fn filtered(prints: Prints, filter: &Simple) -> Prints {
     match (prints, row(program).filters) {
         (prints @ Prints::File(_), Filter::Passes) if arguments.is_empty() => prints,
         (Prints::File(shown), Filter::Ends | Filter::Sed) => narrowed(shown, program, filter, &arguments),
-        (prints @ (Prints::Hits(_) | Prints::Diff), Filter::Ends)
-            if count_of(&arguments).is_some_and(|(_, files)| files.is_empty()) =>
-        {
+        (prints @ Prints::Hits(_), Filter::Ends) if count_of(&arguments).is_some_and(|(_, files)| files.is_empty()) => {
             prints
         }
         // With an operand they would print another file.
@@ -303,7 +289,6 @@ fn filtered(prints: Prints, filter: &Simple) -> Prints {
         {
             prints
         }
-        (prints @ Prints::Diff, Filter::Sed | Filter::Greps) => prints,
         (Prints::Nothing, _) => Prints::Unknown,
         (prints, _) => unshaped(prints),
     }

@@ -1,8 +1,7 @@
 //! Scripts of `sed`: which lines they print, what they do to a file in place, and whether they do anything else.
 
-use super::{Effects, command_label, reach};
+use super::{Effects, changed, command_label};
 use crate::numbering::line_number;
-use crate::observation::{LineChange, Observation, Who};
 use crate::path::Directory;
 use crate::shell::{Simple, Word};
 
@@ -16,18 +15,17 @@ pub(crate) struct Sed<'a> {
     /// The suffix that `-i` gives to the backup.
     in_place: Option<&'a str>,
     is_quiet: bool,
-    is_extended: bool,
 }
 
 impl<'a> Sed<'a> {
     /// Reads the words of a command; `None` if a script or an option is not understood.
     fn read(command: &'a Simple) -> Option<Self> {
-        let mut sed = Sed { scripts: vec![], files: vec![], in_place: None, is_quiet: false, is_extended: false };
+        let mut sed = Sed { scripts: vec![], files: vec![], in_place: None, is_quiet: false };
         let mut words = command.arguments().iter().peekable();
         while let Some(word) = words.next() {
             match word.text.as_str() {
                 "-n" | "--quiet" | "--silent" => sed.is_quiet = true,
-                "-E" | "-r" | "--regexp-extended" => sed.is_extended = true,
+                "-E" | "-r" | "--regexp-extended" => {}
                 "-ne" | "-en" => {
                     sed.is_quiet = true;
                     sed.scripts.push(words.next()?.plain()?);
@@ -40,7 +38,7 @@ impl<'a> Sed<'a> {
                         words.next();
                     }
                 }
-                "-Ei" | "-ri" => (sed.in_place, sed.is_extended) = (Some(""), true),
+                "-Ei" | "-ri" => sed.in_place = Some(""),
                 text if text.starts_with("-i") && !text.contains('*') => sed.in_place = Some(&word.plain()?[2..]),
                 text if text.starts_with('-') => return None,
                 _ if sed.scripts.is_empty() => sed.scripts.push(word.plain()?),
@@ -79,22 +77,9 @@ pub(super) fn effects(command: &Simple, directory: &Directory) -> Effects {
     };
     let Some(suffix) = sed.in_place else { return Effects::none() };
     let by = command_label(command);
-    let changes: Option<Vec<Vec<LineChange>>> =
-        sed.scripts.iter().map(|script| line_changes(script, sed.is_extended)).collect();
-    let mut effects = Effects::none();
-    for file in &sed.files {
-        let path = file.plain().and_then(|path| directory.place(path));
-        let copy = path.clone().filter(|_| !suffix.is_empty()).map(|path| path + suffix);
-        effects.could_write.extend(copy.map(|path| Observation::could_write(path, &by)));
-        effects.changes.push(match (&changes, path) {
-            (Some(changes), Some(path)) if !sed.is_quiet && suffix.is_empty() => {
-                Observation::Rewrite { path, changes: changes.concat(), by: by.clone() }
-            }
-            (_, Some(path)) => Observation::Changed { path, by: by.clone(), who: Who::Agent },
-            (_, None) => reach(file, directory, &by),
-        });
-    }
-    effects
+    let changed = Effects::changes(sed.files.iter().map(|file| changed(file, directory, &by)).collect());
+    // With a suffix, the files are kept under other names.
+    if suffix.is_empty() { changed } else { Effects::could_write(command).and(changed) }
 }
 
 /// The ranges of a `sed -n` script that only prints: `1,20p`, `5p`, `7,$p`, `1,5p;9,12p`.
@@ -160,79 +145,6 @@ fn replaced(rest: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(rest.find([' ', '\t', '\n', ';', '}']).unwrap_or(rest.len())))
 }
 
-/// What a script does to a file's lines, if it only has substitutions of plain text and deletions by number or by plain
-/// text.
-fn line_changes(script: &str, extended: bool) -> Option<Vec<LineChange>> {
-    each_command(script, |rest| line_change(rest, extended))
-}
-
-/// The change of each command of a script, if `read` understands all of them. It returns what comes after a command.
-fn each_command<'a>(
-    script: &'a str,
-    read: impl Fn(&'a str) -> Option<(LineChange, &'a str)>,
-) -> Option<Vec<LineChange>> {
-    let mut changes = Vec::new();
-    let mut rest = script.trim_start_matches([' ', ';', '\n']);
-    while !rest.is_empty() {
-        let (change, after) = read(rest)?;
-        changes.push(change);
-        let after = after.trim_start_matches(' ');
-        rest = match after.chars().next() {
-            None => "",
-            Some(';' | '\n') => after.trim_start_matches([' ', ';', '\n']),
-            Some(_) => return None,
-        };
-    }
-    (!changes.is_empty()).then_some(changes)
-}
-
-/// One command of a script and what follows it.
-fn line_change(script: &str, extended: bool) -> Option<(LineChange, &str)> {
-    if let Some(inner) = script.strip_prefix('/') {
-        let (pattern, rest) = delimited(inner, '/')?;
-        let after = rest.strip_prefix('d')?;
-        return Some((LineChange::DeleteMatching { text: plain_pattern(pattern, extended)? }, after));
-    }
-    let (lines, rest) = address(script)?;
-    match (rest.chars().next()?, lines) {
-        ('d', Some((first, last))) => Some((LineChange::Delete { first, last }, &rest[1..])),
-        ('s', lines) => substitution(&rest[1..], lines, extended),
-        _ => None,
-    }
-}
-
-/// The lines that a command is limited to: `5`, `5,9`. Counting from the end is not plain.
-fn address(script: &str) -> Option<(Option<(usize, usize)>, &str)> {
-    let digits = script.bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 {
-        return Some((None, script));
-    }
-    let first = line_number(&script[..digits]).filter(|first| *first > 0)?;
-    let rest = &script[digits..];
-    let Some(after) = rest.strip_prefix(',') else { return Some((Some((first, first)), rest)) };
-    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-    let last = line_number(&after[..digits])?;
-    Some((Some((first, last.max(first))), &after[digits..]))
-}
-
-/// A substitution from its delimiter on.
-fn substitution(rest: &str, lines: Option<(usize, usize)>, extended: bool) -> Option<(LineChange, &str)> {
-    let delimiter = rest.chars().next().filter(|c| "/|#,:@!%".contains(*c))?;
-    let (pattern, rest) = delimited(&rest[1..], delimiter)?;
-    let (replacement, rest) = delimited(rest, delimiter)?;
-    let (all, rest) = match rest.strip_prefix('g') {
-        Some(after) => (true, after),
-        None => (false, rest),
-    };
-    // What an escaped delimiter means depends on which one it is.
-    let escaped = format!("\\{delimiter}");
-    if delimiter != '/' && (pattern.contains(&escaped) || replacement.contains(&escaped)) {
-        return None;
-    }
-    let (old, new) = (plain_pattern(pattern, extended)?, plain_replacement(replacement)?);
-    Some((LineChange::Substitute { lines, old, new, all }, rest))
-}
-
 /// What precedes the next delimiter that is not escaped, and what follows it.
 fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let (mut is_escaped, mut in_brackets) = (false, false);
@@ -249,40 +161,4 @@ fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
         is_escaped = c == '\\' && !is_escaped;
     }
     None
-}
-
-/// The text that a pattern matches, if it matches only one.
-fn plain_pattern(pattern: &str, extended: bool) -> Option<String> {
-    let mut text = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next()? {
-                escaped if "./*[]^$\\".contains(escaped) => text.push(escaped),
-                escaped if extended && "+?(){}|".contains(escaped) => text.push(escaped),
-                _ => return None,
-            },
-            '.' | '*' | '[' | ']' | '^' | '$' | '\n' => return None,
-            '+' | '?' | '(' | ')' | '{' | '}' | '|' if extended => return None,
-            c => text.push(c),
-        }
-    }
-    (!text.is_empty()).then_some(text)
-}
-
-/// The text of a replacement, if it does not depend on what it replaces.
-fn plain_replacement(replacement: &str) -> Option<String> {
-    let mut text = String::with_capacity(replacement.len());
-    let mut chars = replacement.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next()? {
-                escaped if "&\\/".contains(escaped) => text.push(escaped),
-                _ => return None,
-            },
-            '&' | '\n' => return None,
-            c => text.push(c),
-        }
-    }
-    Some(text)
 }

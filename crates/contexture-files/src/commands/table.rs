@@ -32,9 +32,6 @@ pub struct Program {
     pub takes: ArgumentUse,
     /// The options before its subcommand.
     pub options: LeadingOptions,
-    /// The files of a project that say what its tasks run, the first that is there counts.
-    #[serde(deserialize_with = "words")]
-    pub tasks: Words,
     /// What else is known of it.
     #[serde(deserialize_with = "traits")]
     is: &'static [Trait],
@@ -46,8 +43,6 @@ pub struct Program {
 pub(crate) enum Deed {
     /// It is a command of the shell that has nothing to do with files.
     Nothing,
-    /// `find`, which runs what `-exec` names.
-    Search,
     /// `set`
     Settings,
     Sed,
@@ -74,10 +69,6 @@ pub(crate) enum Deed {
     Rest,
     /// `command ls`, `command -v ls`
     Command,
-    /// `env A=b make`
-    Environment,
-    /// `xargs wc`
-    Fed,
     /// `bash -c '…'`
     Line,
 }
@@ -110,8 +101,6 @@ pub(crate) enum Output {
     Sed,
     /// The lines that match.
     Hits,
-    /// What `git` prints.
-    Git,
     /// Nothing, or a directory.
     Directory,
     /// Nothing, or the settings of the shell.

@@ -148,7 +148,7 @@ impl<'a> CallArguments<'a> {
         let by = format!("`{}`", self.tool);
         match path {
             Some(path) => Observation::Changed { path, by, who: Who::Agent },
-            None => Observation::could_write_any(by),
+            None => Observation::could_write(by),
         }
     }
 
@@ -199,7 +199,7 @@ impl<'a> CallArguments<'a> {
         let completion = completion::of_run(own_name(self.tool), output.outcome, &output.output, None);
         let mut observations = observe_mentions(&output.output, None);
         if completion != Completion::Undone {
-            observations.insert(0, Observation::could_write_any(format!("`{}`", self.tool)));
+            observations.insert(0, Observation::could_write(format!("`{}`", self.tool)));
         }
         let failed = matches!(completion, Completion::Undone | Completion::Failed);
         let placed = guess::paths_in(self.value).into_iter();

@@ -22,7 +22,6 @@ impl FileModel {
             // What follows goes by numbers, or by the order of lines.
             Observation::Insert { path, after, text } => self.open_placed(path, at).insert(now, *after, text),
             Observation::Patch { path, hunks } => self.open_placed(path, at).patch(now, hunks),
-            Observation::Rewrite { path, changes, by } => self.open_placed(path, at).rewrite(now, changes, by),
             Observation::Changed { path, by, who: Who::Agent } => self.open(path, at).change_somehow(now, by),
             Observation::Changed { path, by, .. } => self.change_elsewhere(now, path, by),
             Observation::CouldWrite { path: None, .. } => self.written_at = now.count,

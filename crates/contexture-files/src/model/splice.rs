@@ -411,36 +411,6 @@ pub(super) fn touch(segments: &mut [Segment], now: Now, block: &Passage) -> bool
     false
 }
 
-/// The smallest run of lines of another version that counts as the known lines, unless that version has fewer lines:
-/// single equal lines are often a coincidence.
-const LEAST_RUN: usize = 3;
-
-/// Marks known lines as seen again if another version of the file has them too, in runs. Nothing else is learned from
-/// it, since the other lines of an old version may be out of date.
-pub(super) fn touch_old(segments: &mut [Segment], at: u32, block: &Passage) {
-    let mut telling: HashMap<&str, Option<usize>> = HashMap::with_capacity(block.lines.len());
-    for (index, text) in block.lines.iter().enumerate().filter(|(_, text)| text.trim().len() >= LEAST_TELLING_BYTES) {
-        telling.entry(text).and_modify(|place| *place = None).or_insert(Some(index));
-    }
-    for segment in segments {
-        let mut old_place = 0;
-        while old_place < segment.lines.len() {
-            let place = telling.get(&*segment.lines[old_place].text).copied().flatten();
-            let run = place.map_or(0, |place| {
-                let pairs = segment.lines[old_place..].iter().zip(&block.lines[place..]);
-                pairs.take_while(|(old, new)| *old.text == ***new).count()
-            });
-            if run > 0 && run >= LEAST_RUN.min(block.lines.len()) {
-                // A computed line, which no message showed so far, has now been shown.
-                segment.lines[old_place..old_place + run]
-                    .iter_mut()
-                    .for_each(|line| (line.seen, line.is_computed) = (at, false));
-            }
-            old_place += run.max(1);
-        }
-    }
-}
-
 /// How often a text is in a segment: 0, 1, or 2 for more. Only a single occurrence says where an edit was made.
 pub(super) fn occurrences(segment: &Segment, old: &str) -> usize {
     let Some(longest) = old.split('\n').max_by_key(|line| line.len()) else { return 0 };

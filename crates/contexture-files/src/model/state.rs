@@ -238,13 +238,6 @@ impl FileState {
         self.settle(now, CHANGED_UNSEEN);
     }
 
-    /// Notes that lines were seen in another version; only known lines are affected.
-    pub(super) fn compare(&mut self, at: u32, blocks: &[Passage]) {
-        for block in blocks {
-            splice::touch_old(&mut self.segments, at, block);
-        }
-    }
-
     /// Moves the numbers of segments that begin after a line, and of mentions after it.
     pub(super) fn shift_numbers(&mut self, place: usize, delta: isize) {
         for segment in &mut self.segments {

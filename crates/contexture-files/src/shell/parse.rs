@@ -67,10 +67,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }

@@ -2,7 +2,6 @@
 
 use super::parse::Parser;
 use super::{Expands, Word};
-use crate::path::MADE_HERE;
 
 impl Parser<'_> {
     /// Reads a word, which is empty if none begins here. `None` if a quote or a substitution does not end.
@@ -100,13 +99,6 @@ impl Parser<'_> {
                 self.arithmetic()?;
                 word.text.push_str("$(())");
             }
-            Some('(') if makes_new_file(&rest[2..]) => {
-                // Its name is not known, but nothing has had it before.
-                word.text.push_str(MADE_HERE);
-                word.text.push_str(&self.at().to_string());
-                self.advance(2);
-                return self.substitution();
-            }
             Some('(') => {
                 self.advance(2);
                 self.substitution()?;
@@ -192,15 +184,6 @@ impl Parser<'_> {
         word.expands = Expands::ToAnything;
         Some(())
     }
-}
-
-/// Whether a substitution only prints the name of a new file or directory.
-fn makes_new_file(inner: &str) -> bool {
-    let Some((line, _)) = inner.split_once(')') else { return false };
-    let mut words = line.split_whitespace();
-    let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-    // `-u` makes nothing, and a name with fewer signs may be there.
-    words.next() == Some("mktemp") && words.all(|word| is_plain(word) && !(word.starts_with('-') && word.contains('u')))
 }
 
 /// Returns how the shell expands a word because of an unquoted character.

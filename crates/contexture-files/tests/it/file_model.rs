@@ -2,7 +2,7 @@
 
 use contexture_files::model::{Fact, FileModel, MAX_MENTIONS, Mention, Who};
 use contexture_files::numbering::Passage;
-use contexture_files::observation::{LineChange, Observation};
+use contexture_files::observation::Observation;
 use contexture_files::patch::{FilePatch, parse_begin_patch};
 
 fn read(path: &str, first: usize, text: &str) -> Observation {
@@ -140,18 +140,6 @@ fn old_mentions_give_way() {
     assert_eq!((file.mentions().len(), file.mentions()[0].line), (MAX_MENTIONS, Some(2 * MAX_MENTIONS)));
 }
 
-#[test]
-fn lines_of_another_version_only_confirm_what_is_known() {
-    let old = |text: &str| Observation::Old { path: "a.rs".into(), blocks: vec![Passage::plain(Some(1), text)] };
-    let model =
-        model_of(&[read("a.rs", 1, "line one\nline two\nline three"), old("line one\nline two\nline three\nline old")]);
-    let file = model.get("a.rs").unwrap();
-    assert_eq!(file.text(), "line one\nline two\nline three");
-    assert!(file.segments[0].lines.iter().all(|line| line.seen == 2));
-    let model = model_of(&[old("line one\nline two\nline three")]);
-    assert!(model.get("a.rs").is_none());
-}
-
 /// A segment's number and its lines, each with whether it is sure.
 type Trusts = (Option<usize>, Vec<(String, bool)>);
 
@@ -203,18 +191,6 @@ fn a_read_that_contradicts_makes_the_rest_unsure() {
         .map(|line| line.0)
         .collect();
     assert_eq!(sure, ["line 2", "line three"]);
-}
-
-#[test]
-fn a_plain_substitution_is_computed() {
-    let substitute = LineChange::Substitute { lines: None, old: "two".into(), new: "2".into(), all: true };
-    let changes = vec![substitute, LineChange::Delete { first: 1, last: 1 }];
-    let rewrite = Observation::Rewrite { path: "a.rs".into(), changes, by: "`sed -i`".into() };
-    let observations = [read("a.rs", 1, "line one\nline two"), read("a.rs", 9, "line nine"), rewrite];
-    check(&observations, &[(Some(1), "line 2"), (Some(8), "line nine")]);
-    let model = model_of(&observations);
-    let segments = &model.get("a.rs").unwrap().segments;
-    assert_eq!(segments.iter().map(|segment| segment.lines[0].is_computed).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]

@@ -475,7 +475,7 @@ fn words_about_a_file_are_not_its_text() {
 /// A command of this agent that failed has failed, whatever it printed.
 #[test]
 fn a_return_code_decides() {
-    for (code, then) in [(0, Then::Knows(EDITED)), (1, Then::Knows(TEXT))] {
+    for (code, then) in [(0, Then::Changed), (1, Then::Knows(TEXT))] {
         let mut world = World::read();
         let output = format!("<returncode>{code}</returncode>\n<output>\n</output>");
         world.call("bash", json!({"command": "sed -i 's/return 1/return 2/' /p/a.py"}), &output, Outcome::Unknown);
