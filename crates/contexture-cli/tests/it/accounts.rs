@@ -72,6 +72,11 @@ fn on_page(server: &str, requests: u64) -> (Value, Value) {
         serde_json::from_str::<Value>(&answer[start..=answer.rfind('}').unwrap()]).unwrap()
     };
     loop {
+        let list = get("/api/v1/conversations");
+        if let Some(id) = list["items"][0]["id"].as_str() {
+            // A recording is read when somebody opens it.
+            get(&format!("/api/v1/conversations/{id}"));
+        }
         let bill = get("/api/v1/bill");
         let receipt = &bill["items"][0]["receipt"];
         if receipt["requests"] == requests && receipt["open"] == 0 {
@@ -171,6 +176,11 @@ fn a_live_conversation_has_one_account_at_every_door() {
         ask(&gateway.address().to_string(), "sk-made-up", &request, &session.request(number));
     }
     let (receipt, listed) = on_page(&page.inspector().url(), session.len() as u64);
+    let end = Instant::now() + Duration::from_secs(60);
+    while gateway.records().len() < session.len() {
+        assert!(Instant::now() < end, "{} of {} records", gateway.records().len(), session.len());
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let expected = json_of(&gateway.receipt());
     assert!(expected["folds"].as_array().unwrap().len() > 1, "{expected}");
     check("the page", &receipt, &expected);

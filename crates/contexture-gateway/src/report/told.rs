@@ -60,6 +60,9 @@ impl Receipt {
                 let share = 1.0 - would as f64 / self.came.max(1) as f64;
                 format!("{paid}{guessed}, {what}; would have sent {}", less_or_more(share))
             }
+            None if self.changed == 0 && self.lean.tools > 0 => {
+                format!("{paid}{guessed}, {what}; nothing was changed but tools")
+            }
             None if self.changed == 0 => format!("{paid}{guessed}, {what}; nothing was changed"),
             None => format!("{}{guessed}, {what}", self.saved()),
         }
