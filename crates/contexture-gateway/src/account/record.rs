@@ -40,6 +40,9 @@ pub struct RequestRecord {
     pub passed: Option<String>,
     /// Whether what was decided for it was not in the store when this was written: after a restart it is lost.
     pub is_unsaved: bool,
+    /// How many requests of its conversation were answered before it of which the store knows nothing.
+    #[serde(skip_serializing_if = "is_no_request")]
+    pub unknown: usize,
     /// Whether it was sent, and nothing is known of its response yet: it is under way, or the gateway was killed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_open: bool,
@@ -135,6 +138,10 @@ pub struct ToolsNote {
 
 fn is_none_of_it(tokens: &u64) -> bool {
     *tokens == 0
+}
+
+fn is_no_request(count: &usize) -> bool {
+    *count == 0
 }
 
 fn is_free(cost: &f64) -> bool {

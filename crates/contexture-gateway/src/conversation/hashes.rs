@@ -143,6 +143,18 @@ impl<'r, 'a> ArrivingMessages<'r, 'a> {
         })
     }
 
+    /// The numbers of messages before each answer of the model, from one message on: requests of so many were answered.
+    pub fn answered_after(&self, first: usize) -> Vec<usize> {
+        let is_answer = |at: &usize| {
+            let message = self.request.messages().get(*at).filter(|_| *at < self.len());
+            let units = message.and_then(|message| read(self.request.format(), message, None).ok());
+            units.is_some_and(|units| units.iter().any(|unit| unit.item.is_of_model()))
+        };
+        (first..self.len())
+            .filter(|at| is_answer(at) && !at.checked_sub(1).is_some_and(|before| is_answer(&before)))
+            .collect()
+    }
+
     /// The hashes of all messages.
     pub fn known(&mut self) -> Result<Vec<MessageHashes>, WireError> {
         let count = self.raw.len();

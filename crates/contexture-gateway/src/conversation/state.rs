@@ -108,6 +108,11 @@ impl ConversationState {
         &self.stored
     }
 
+    /// What is in the store, to be changed.
+    pub(crate) fn stored_mut(&mut self) -> &mut StoredVersion {
+        &mut self.stored
+    }
+
     /// Notes that a request with this many messages is sent. Returns whether that is new.
     pub(crate) fn note_point(&mut self, messages: usize) -> bool {
         let is_new = self.decisions.note_point(messages);

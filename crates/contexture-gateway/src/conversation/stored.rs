@@ -98,14 +98,34 @@ pub(crate) struct StoredVersion {
     /// What was reverted: with this version, no more than so many plan changes and decisions were left. What came
     /// afterwards is written again, until something as new as this is in the store.
     cut: Option<InStore>,
+    /// Whether it was read from the store, and no request has gone on with it since.
+    is_fresh: bool,
+    /// How many requests its client was answered of which the store knows nothing, until that is on a record.
+    unknown: usize,
 }
 
 impl StoredVersion {
     /// A conversation as it is in the store.
     pub fn restored(version: u64, steps: usize, decisions: usize) -> Self {
-        let stored = Self { version, ..Self::default() };
+        let stored = Self { version, is_fresh: true, ..Self::default() };
         stored.mark.set(InStore { version, steps, decisions });
         stored
+    }
+
+    /// Notes that a request goes on with it. Returns whether it is the first one since it was read from the store.
+    pub fn go_on(&mut self) -> bool {
+        std::mem::take(&mut self.is_fresh)
+    }
+
+    /// Notes how many requests its client was answered of which the store knows nothing: they were sent and not written
+    /// when a kill came, or not by way of this store.
+    pub fn note_unknown(&mut self, requests: usize) {
+        self.unknown += requests;
+    }
+
+    /// Takes that, for a record.
+    pub fn take_unknown(&mut self) -> usize {
+        std::mem::take(&mut self.unknown)
     }
 
     /// How many times it was decided about.

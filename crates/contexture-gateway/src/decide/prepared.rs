@@ -419,6 +419,7 @@ impl PreparedRequest {
         RequestRecord {
             memory_tokens: before + new,
             memory_cost: before as f64 * prices.read + new as f64 * prices.write,
+            unknown: self.conversation.as_ref().map_or(0, |found| found.state().stored_mut().take_unknown()),
             price_from: Some(known.price.clone()),
             context: Some(known.model.context),
             context_from: Some(known.window.clone()),

@@ -113,6 +113,12 @@ impl ConversationIndex {
                 // There is nothing new in it, even if it is an old one.
                 Relation::Repeats => Vec::new(),
                 Relation::GoesOn => {
+                    if state.stored_mut().go_on() && !conversation.beginning().is_held_out {
+                        let answered = arriving.answered_after(state.seen().hashes().len());
+                        let points = state.decisions().points();
+                        let unknown = answered.iter().filter(|messages| !points.contains(messages)).count();
+                        state.stored_mut().note_unknown(unknown);
+                    }
                     state.seen_mut().replace(known);
                     Vec::new()
                 }

@@ -76,6 +76,10 @@ pub struct Receipt {
     /// Which ones these are: the first of them.
     #[serde(default)]
     pub unsaved_requests: Vec<UnsavedRequest>,
+    /// Requests that were answered before a start and of which the store knows nothing: they were sent and not written when
+    /// a kill came, or not by way of this store.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub unknown: usize,
     /// Requests whose responses have not ended: they are under way, or the gateway was killed meanwhile.
     #[serde(default)]
     pub open: usize,
@@ -371,6 +375,7 @@ impl Receipt {
             return;
         }
         self.changed += usize::from(record.is_changed);
+        self.unknown += record.unknown;
         self.memory.sent += record.memory_tokens;
         self.memory.cost += record.memory_cost;
         if record.is_unsaved {

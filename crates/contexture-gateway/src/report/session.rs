@@ -71,6 +71,13 @@ struct Unwritten {
     state: WriteState,
 }
 
+impl Unwritten {
+    /// Whether it is written, and what it says is missing is not on its way either.
+    fn is_lost(&self) -> bool {
+        matches!(self.state, WriteState::Marked) && !self.place.is_kept()
+    }
+}
+
 /// How far a record is written.
 enum WriteState {
     /// It is begun.
@@ -153,7 +160,7 @@ impl Session {
             store.flush(until.saturating_duration_since(Instant::now()));
             let mut records = self.lock();
             records.settle(&**store);
-            if records.unwritten.is_empty() || Instant::now() >= until {
+            if records.unwritten.iter().all(Unwritten::is_lost) || Instant::now() >= until {
                 return;
             }
             drop(records);
@@ -215,5 +222,55 @@ impl SessionRecords {
         for unwritten in self.unwritten.iter_mut().filter(is_due).take(MAX_TRIED) {
             unwritten.state = WriteState::Begun(store.save_request(&unwritten.place, unwritten.record.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contexture::wire::{Digest, Format};
+
+    use super::*;
+    use crate::conversation::Beginning;
+    use crate::conversation::state::ConversationState;
+    use crate::write::{Saving, open_store};
+
+    const WAIT: Duration = Duration::from_secs(60);
+
+    /// Records a request that is sent with the newest decisions of a conversation.
+    fn send(session: &Session, state: &ConversationState) {
+        let place = session.begin(RequestRecord::default(), Some(KeptVersion::of(state))).place();
+        session.expect();
+        session.note(place, RequestRecord::default());
+    }
+
+    #[test]
+    fn what_is_not_in_the_store_is_late_while_a_gateway_runs_and_lost_when_it_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open_store(&directory.path().join("gateway.db")).unwrap();
+        let session = Session::new("run".to_owned(), Some(store.clone()));
+        let mut state = ConversationState::default();
+        state.note_point(1);
+        send(&session, &state);
+        let told = || {
+            store.flush(WAIT);
+            let receipt = session.receipt();
+            (receipt.late, receipt.unsaved)
+        };
+        assert_eq!(told(), (1, 0));
+        let (id, key) = ("c".into(), Digest([1; 16]));
+        let beginning =
+            Beginning { id, key, scope: key, parent: None, format: Format::Chat, lead: 0, is_held_out: false };
+        let saving = Saving::new(&beginning, &state, Vec::new(), 1).unwrap();
+        store.save(saving).wait(Instant::now() + WAIT).unwrap();
+        // Its record is written once more, and says nothing of it any longer.
+        told();
+        assert_eq!(told(), (0, 0));
+        assert!(!store.requests(None).unwrap()[0].is_unsaved);
+        state.note_point(3);
+        send(&session, &state);
+        assert_eq!(told(), (1, 0));
+        session.end(WAIT);
+        assert_eq!(told(), (0, 1));
+        assert!(store.requests(None).unwrap()[1].is_unsaved, "so it is known after a restart");
     }
 }

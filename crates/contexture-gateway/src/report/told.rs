@@ -192,6 +192,12 @@ impl Receipt {
             lines.push(ToldLine::urgent("warning", told));
             lines.extend(self.unsaved_told());
         }
+        if self.unknown > 0 {
+            let count = counted(self.unknown, "request");
+            let told =
+                format!("{count} answered before a start are not in the store: what was sent for them is not known");
+            lines.push(ToldLine::urgent("warning", told));
+        }
         if self.late > 0 {
             lines.push(ToldLine::new("late", format!("{} not in the store yet", counted(self.late, "request"))));
         }

@@ -3,7 +3,7 @@
 use contexture::wire::Format;
 use contexture_gateway::{Options, open_store};
 
-use super::played::{long, play, play_some, small};
+use super::played::{long, play, play_some, records, small};
 use super::provider::Provider;
 
 /// How the agent of the tests says that a request of Gemini's is streamed.
@@ -41,6 +41,48 @@ async fn after_a_restart_the_same_bytes_are_sent() {
         assert_eq!(differs, None, "{format:?}");
         assert_eq!(sent.len(), requests.len());
     }
+}
+
+/// What is answered to a client between two runs on a store is in its history, and the store knows nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_beside_the_store_is_named_once() {
+    for format in Format::ALL {
+        let (provider, directory) = (Provider::start().await, tempfile::tempdir().unwrap());
+        let stored = || Options { store: Some(directory.path().join("gateway.db")), ..small() };
+        let (agent, mut unknown) = (long(format, 8), Vec::new());
+        let requests = agent.requests();
+        for (options, part) in [(stored(), &requests[..5]), (small(), &requests[5..8]), (stored(), &requests[8..10])] {
+            let gateway = provider.gateway(options).await;
+            play_some(&gateway, &provider, &agent, part).await;
+            unknown.extend(records(&gateway, part.len()).await.iter().map(|record| record.unknown));
+            gateway.stop().await;
+        }
+        assert_eq!(unknown, [0, 0, 0, 0, 0, 0, 0, 0, 3, 0], "{format:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_texts_only_what_requests_cost_is_kept_and_a_restart_folds_anew() {
+    let (provider, directory) = (Provider::start().await, tempfile::tempdir().unwrap());
+    let path = directory.path().join("gateway.db");
+    let options = || Options { store: Some(path.clone()), keeps_texts: false, ..small() };
+    let agent = long(Format::Messages, 12);
+    let requests = agent.requests();
+    let (first, rest) = requests.split_at(requests.len() - 2);
+    let gateway = provider.gateway(options()).await;
+    play_some(&gateway, &provider, &agent, first).await;
+    let folds = gateway.end().await.folds.len();
+    assert!(folds > 0);
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("bring all modules") && !text.contains("Contexture's note"), "no text is there");
+    }
+    assert_eq!(open_store(&path).unwrap().requests(None).unwrap().len(), first.len());
+    let gateway = provider.gateway(options()).await;
+    assert!(gateway.notes().iter().any(|note| note.contains("folded anew")), "{:?}", gateway.notes());
+    play_some(&gateway, &provider, &agent, rest).await;
+    assert!(!gateway.end().await.folds.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
