@@ -47,8 +47,15 @@ impl FileContent {
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
                 }
-                // What cannot be opened is not written to either; whoever tries learns why.
-                Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => return Self::Own,
+                // What cannot be opened is not written to either; whoever tries learns why. Reading needs some room beside
+                // the file, which a full disk does not have.
+                Some(
+                    ErrorCode::CannotOpen
+                    | ErrorCode::PermissionDenied
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::DiskFull
+                    | ErrorCode::SystemIoFailure,
+                ) => return Self::Own,
                 _ => return Self::Other,
             }
         }
