@@ -59,7 +59,7 @@ use crate::tool::{DynTool, Tool};
 use crate::window::ProjectionPolicy;
 
 use self::core::{Core, EngineSettings, Host, SystemPrompt, emit_fault};
-pub use self::core::{DEFAULT_CACHE_TTL, DEFAULT_LEASE, DEFAULT_MAX_CALLS, DEFAULT_MAX_STEPS, JournalPolicy, WhenHeld};
+pub use self::core::{DEFAULT_LEASE, JournalPolicy, WhenHeld};
 pub use abort::AbortHandle;
 pub use access::{Called, ContextMemory, MemoryAccess};
 pub use answer::{TurnAnswer, TurnInput};
@@ -259,19 +259,19 @@ impl<Ls> EngineBuilder<Ls> {
         self
     }
 
-    /// Sets the largest number of model calls of a turn.
+    /// Sets the largest number of model calls of a turn, which is 100 otherwise.
     pub fn max_steps(mut self, max_steps: u32) -> Self {
         self.settings.max_steps = max_steps;
         self
     }
 
-    /// Sets how many tool calls of one response are run. The model is told that the rest did not run.
+    /// Sets how many tool calls of one response are run, otherwise 1 000. The model is told that the rest did not run.
     pub fn max_calls(mut self, max_calls: usize) -> Self {
         self.settings.max_calls = max_calls;
         self
     }
 
-    /// Sets how long the provider keeps a prompt in its cache.
+    /// Sets how long the provider keeps a prompt in its cache, otherwise 5 minutes.
     pub fn cache_ttl(mut self, cache_ttl: Duration) -> Self {
         self.settings.cache_ttl = cache_ttl;
         self

@@ -29,7 +29,6 @@ pub mod store;
 pub mod model;
 pub mod tool;
 pub mod host;
-pub mod words;
 pub mod percent;
 pub mod search;
 pub mod clock;

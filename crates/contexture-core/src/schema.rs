@@ -12,22 +12,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Number, Value};
 
 /// How deep schemas may be nested.
-pub const MAX_SCHEMA_DEPTH: usize = 64;
+const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// How many schemas one schema may contain, including itself.
-pub const MAX_SCHEMA_PARTS: usize = 10_000;
+const MAX_SCHEMA_PARTS: usize = 10_000;
 
 /// How deep a checked value may be nested; `serde_json` never reads a deeper one.
-pub const MAX_VALUE_DEPTH: usize = 128;
+const MAX_VALUE_DEPTH: usize = 128;
 
 /// How many schemas may be applied inside one another while a value is checked.
 ///
 /// Stepping into a property counts, and so does following a `$ref` or trying an alternative.
-pub const MAX_CHECK_DEPTH: usize = 256;
+const MAX_CHECK_DEPTH: usize = 256;
 
 /// How many steps one check may take: a schema applied to a value is one, and so is every name, item or constant
 /// that is compared. Nested alternatives can need exponentially many.
-pub const MAX_CHECK_STEPS: usize = 2_000_000;
+const MAX_CHECK_STEPS: usize = 2_000_000;
 
 /// A JSON schema that values can be checked against.
 ///

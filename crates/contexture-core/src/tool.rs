@@ -70,7 +70,7 @@ pub struct ClosureTool {
 /// Makes a tool from a closure. The schema of its arguments comes from their type; a text that it returns is shown as it
 /// is, anything else as JSON.
 ///
-/// A tool that keeps a state of its own is a function of a [`layer`](crate::layer::layer()), which stores it.
+/// A tool that keeps a state of its own is that of a [layer](crate::layer::LayerBuilder::tool), which stores it.
 ///
 /// ```
 /// use contexture_core::tool::tool;

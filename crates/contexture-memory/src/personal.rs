@@ -391,7 +391,7 @@ fn line_with_source(fact: &Fact) -> String {
 /// The names in a text: words that begin with a capital letter and are no function words.
 fn names_in(text: &str) -> impl Iterator<Item = String> + '_ {
     let is_name = |word: &&str| word.len() > 2 && word.starts_with(char::is_uppercase);
-    contexture_core::words::words(text)
+    contexture_text::words::words(text)
         .filter(is_name)
         .map(str::to_lowercase)
         .filter(|word| !contexture_text::search::terms(word).iter().any(|term| is_stop_term(term)))

@@ -20,11 +20,11 @@ use crate::tool::DynTool;
 use crate::window::{ProjectionPolicy, fingerprint_text};
 
 /// The default limit of steps of a turn.
-pub const DEFAULT_MAX_STEPS: u32 = 100;
+const DEFAULT_MAX_STEPS: u32 = 100;
 /// The default limit of tool calls of one response.
-pub const DEFAULT_MAX_CALLS: usize = 1_000;
+const DEFAULT_MAX_CALLS: usize = 1_000;
 /// The default time that a provider keeps a prompt in its cache.
-pub const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
+const DEFAULT_CACHE_TTL: Duration = Duration::from_secs(300);
 /// The default duration of the lease of a turn.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 

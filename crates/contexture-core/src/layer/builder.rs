@@ -4,11 +4,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::contract::{AbsentHook, MemoryLayer};
 use super::hook::{Hook, HookResult, HookSet, for_each_hook};
 use super::hooks::*;
-use super::provides::LayerProvides;
+use super::provides::{FnResult, LayerProvides, layer_fn};
 use super::spec::LayerSpec;
 use super::state::LayerState;
 
@@ -46,9 +49,51 @@ pub struct ClosureLayer<S: LayerState> {
 }
 
 impl<S: LayerState> LayerBuilder<S> {
-    /// Adds data and functions for the program and the model.
+    /// Sets data and functions for the program and the model, in place of those from before.
     pub fn provides(mut self, provides: LayerProvides<S>) -> Self {
         self.provides = provides;
+        self
+    }
+
+    /// Adds a tool with a state of its own, which is the state of this layer: it is stored, scoped and shown like that of
+    /// any other.
+    ///
+    /// The model calls it as `layer id/name`. A call that fails leaves the state as it was.
+    ///
+    /// ```
+    /// use contexture_core::layer::*;
+    /// use contexture_core::Slot;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Task {
+    ///     /// What is to be done, in one sentence.
+    ///     task: String,
+    /// }
+    ///
+    /// let tasks = layer::<Vec<String>>(LayerSpec::new("tasks", Slot::WORKING_MEMORY, MemoryScope::Thread))
+    ///     .tool("add", "Notes what is to be done; returns how much there is.", |task: Task, tasks| {
+    ///         tasks.push(task.task);
+    ///         Ok(tasks.len())
+    ///     })
+    ///     .recall(|params| async move { Ok(params.state.join("\n").into()) })
+    ///     .build();
+    /// # let _ = tasks;
+    /// ```
+    pub fn tool<I, O, F>(mut self, name: impl Into<String>, says: impl Into<String>, call: F) -> Self
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Serialize + JsonSchema + Send + 'static,
+        F: Fn(I, &mut S) -> HookResult<O> + Send + Sync + 'static,
+    {
+        let call = Arc::new(call);
+        let function = layer_fn(says, move |input: I, state: Arc<S>, _| {
+            let call = call.clone();
+            async move {
+                let mut state = Arc::unwrap_or_clone(state);
+                Ok(FnResult::new(call(input, &mut state)?).with_state(state))
+            }
+        });
+        self.provides = self.provides.function(name, function);
         self
     }
 

@@ -44,6 +44,7 @@ impl<D: Copy + Eq + Hash> Ranking<D> {
     /// Adds a term and its weight, with all documents of the scope that have it.
     pub fn add_term(&mut self, weight: f64, postings: &[Posting<D>]) {
         let having = postings.len() as f64;
+        self.scores.reserve(postings.len().saturating_sub(self.scores.len()));
         let weight = weight * ((self.documents - having + 0.5) / (having + 0.5)).ln_1p();
         for Posting { document, count, length } in postings {
             let (count, length) = (f64::from(*count), f64::from(*length));

@@ -215,6 +215,38 @@ async fn unknown_names_are_refused() {
     assert_eq!(execution.memory().read(NO_DATA), None);
 }
 
+/// A tool with a state: how often it was asked to add, and the sum.
+fn adder() -> ClosureLayer<(u32, u32)> {
+    layer(spec("adder", 1))
+        .tool("add", "Adds.", |add: Add, (calls, sum): &mut (u32, u32)| {
+            *calls += 1;
+            *sum = sum.checked_add(add.by).ok_or("the sum is too large")?;
+            Ok(*sum)
+        })
+        .recall(|params| async move { Ok(format!("The sum is {}.", params.state.1).into()) })
+        .build()
+}
+
+#[tokio::test]
+async fn the_state_of_a_tool_is_stored_and_shown_and_a_failed_call_leaves_it() {
+    let store = Arc::new(MemoryStore::new());
+    let model =
+        ScriptedModel::new().calls("adder/add", r#"{"by":2}"#).calls("adder/add", r#"{"by":4294967295}"#).says("2");
+    let engine = engine(memory((adder(),))).model(model).store(store.clone()).build().unwrap();
+    let mut execution = engine.execution("thread").start().await.unwrap();
+    execution.turn("add").await.unwrap();
+    let outputs: Vec<String> =
+        execution.log().iter().filter_map(|item| item.as_output()).map(|output| output.output.to_string()).collect();
+    assert!(outputs[0] == "2" && outputs[1].contains("the sum is too large"), "{outputs:?}");
+    execution.complete().await.unwrap();
+    let model = ScriptedModel::new();
+    let engine = self::engine(memory((adder(),))).model(model.clone()).store(store).build().unwrap();
+    let mut again = engine.execution("thread").start().await.unwrap();
+    again.turn("How much is it?").await.unwrap();
+    assert_eq!(again.memory().state::<ClosureLayer<(u32, u32)>, _>(), (1, 2));
+    assert!(model.last_texts().iter().any(|text| text.contains("The sum is 2.")));
+}
+
 #[tokio::test]
 async fn layers_read_each_others_state() {
     let reader = layer::<()>(spec("reader", 2)).recall(|params| async move {

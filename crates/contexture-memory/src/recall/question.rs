@@ -1,8 +1,8 @@
 //! A question, as it is compared with passages.
 
 use contexture_core::search::TermWeights;
-use contexture_core::words::words;
 use contexture_text::search::terms;
+use contexture_text::words::words;
 
 use super::thesaurus::{is_stop_term, is_stop_word, related};
 use super::when::{iso_date, month_of, ordinal};

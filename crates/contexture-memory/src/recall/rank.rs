@@ -295,7 +295,7 @@ const TIME_WORDS: &[&str] = &[
 ];
 
 fn tells_time(text: &str) -> bool {
-    contexture_core::words::words(text).any(|word| TIME_WORDS.iter().any(|time| time.eq_ignore_ascii_case(word)))
+    contexture_text::words::words(text).any(|word| TIME_WORDS.iter().any(|time| time.eq_ignore_ascii_case(word)))
 }
 
 /// Passages get a part of the scores of those around them, and of their session: an answer often has none of the words of

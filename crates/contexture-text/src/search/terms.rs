@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::irregular;
 use super::stem::stem;
-use contexture_core::words::{parts, words};
+use crate::words::{parts, words};
 
 /// The version of the splitting. An index built with another version has other terms.
 pub const SPLITTING_VERSION: u32 = 2;
@@ -103,13 +103,25 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// The text in one form of those that Unicode has for it, wide letters and ligatures as plain ones, and without accents.
+///
+/// Of ASCII, only a character before another one can be part of a letter with an accent, so that the rest is copied.
 fn without_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
     // Only marks of letters: those of Japanese and of Indian scripts make other words.
     let is_accent = |c: &char| matches!(u32::from(*c), 0x0300..=0x036F | 0x0591..=0x05BD | 0x064B..=0x065F);
-    Cow::Owned(text.nfkd().filter(|c| !is_accent(c)).nfc().collect())
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        let (ascii, other) = rest.split_at(at.saturating_sub(1));
+        let end = other.bytes().skip(1).position(|byte| byte.is_ascii()).map_or(other.len(), |end| end + 1);
+        plain.push_str(ascii);
+        plain.extend(other[..end].nfkd().filter(|c| !is_accent(c)).nfc());
+        rest = &other[end..];
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
 }
 
 /// Every pair of adjacent characters, and each that can be a word.
@@ -240,6 +252,12 @@ mod tests {
             }
             let (counts, length) = count_terms(&text);
             prop_assert_eq!(counts.values().sum::<u32>(), length);
+        }
+
+        #[test]
+        fn accents_are_gone_as_if_the_text_were_one_piece(text in "[a-zé\u{301}\u{ff21}…→ぁ\u{3099}ᄀ\u{1161}\u{650} ]{0,12}") {
+            let is_accent = |c: &char| matches!(u32::from(*c), 0x0300..=0x036F | 0x064B..=0x065F);
+            prop_assert_eq!(without_accents(&text), text.nfkd().filter(|c| !is_accent(c)).nfc().collect::<String>());
         }
 
         #[test]
