@@ -27,6 +27,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const END_LIMIT: Duration = Duration::from_secs(12);
 /// What is kept back of the daily limit for an answer.
 const ANSWER_TOKENS: u64 = 1_000;
+/// After so long a pause the provider's cache is cold, so that fewer tokens are enough.
+const COLD_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Less than this is not read even if the cache is cold.
 const MIN_COLD_TOKENS: u64 = 200;
 /// How long a failed model is left alone.
@@ -51,19 +53,12 @@ pub struct Extraction {
     daily_tokens: u64,
     batch_tokens: u64,
     end_tokens: u64,
-    cold_after: Duration,
 }
 
 impl Extraction {
     /// Learns with a model of that name; an empty name is the client's default.
     pub fn by(model: impl Into<String>) -> Self {
-        Self {
-            model: model.into(),
-            daily_tokens: 200_000,
-            batch_tokens: 6_000,
-            end_tokens: 1_000,
-            cold_after: Duration::from_secs(5 * 60),
-        }
+        Self { model: model.into(), daily_tokens: 200_000, batch_tokens: 6_000, end_tokens: 1_000 }
     }
 
     /// Sets how many tokens a day may be used, input and output of all layers together that learn in one store. Default:
@@ -82,12 +77,6 @@ impl Extraction {
     /// Sets how many new tokens are enough at the end of an execution. Default: 1 000.
     pub fn with_end_tokens(mut self, tokens: u64) -> Self {
         self.end_tokens = tokens.max(1);
-        self
-    }
-
-    /// Sets after which pause the provider's cache is cold, so that fewer tokens are enough. Default: 5 minutes.
-    pub fn with_cold_after(mut self, pause: Duration) -> Self {
-        self.cold_after = pause;
         self
     }
 }
@@ -175,7 +164,7 @@ impl Learner {
         if now < activity.paused_until || self.running().contains_key(&ctx.execution_id) {
             return;
         }
-        let is_cold = activity.last > Duration::ZERO && now.saturating_sub(activity.last) >= self.options.cold_after;
+        let is_cold = activity.last > Duration::ZERO && now.saturating_sub(activity.last) >= COLD_AFTER;
         let least = match moment {
             LearningMoment::TurnBegins if is_cold => MIN_COLD_TOKENS,
             LearningMoment::Ending => self.options.end_tokens,

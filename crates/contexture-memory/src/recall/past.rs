@@ -9,6 +9,7 @@ use contexture_core::search::{
 };
 use contexture_core::tokens::TokenCounter;
 use contexture_core::{ItemLog, LayerId};
+use foldhash::fast::FixedState;
 
 use super::embed::{Embedder, SharedEmbedder};
 use super::pack::{PassageCandidate, Recollection, pack};
@@ -18,7 +19,9 @@ use super::rank::{RankedPassage, is_update, rank};
 
 /// The id of the layer whose passages these are.
 const LAYER: &str = "semantic-recall";
-/// How many passages a question is compared with.
+/// How many passages are found by the words of a question.
+const MAX_FOUND: usize = 768;
+/// With how many of those that people and agents said a question is compared.
 const MAX_CANDIDATES: usize = 256;
 /// How many of what tools returned are compared, which have a rare word of the question.
 const MAX_OF_TOOLS: usize = 16;
@@ -263,15 +266,15 @@ impl PastIndex {
         }
         let ranked = self.ranked(&question, &near).await?;
         // A conversation that was resumed or copied has the same words again.
-        let mut told = HashSet::new();
-        let mut is_new = |passage: &Passage| told.insert((passage.speaker.clone(), passage.text.clone()));
-        let ranked: Vec<RankedPassage> = ranked
-            .into_iter()
-            .filter(|ranked| {
-                let passage = &ranked.passage;
-                !query.is_visible(passage) && is_wanted(passage) && is_new(passage)
+        let mut told: HashSet<(&str, &str), FixedState> = HashSet::default();
+        let is_shown: Vec<bool> = ranked
+            .iter()
+            .map(|RankedPassage { passage, .. }| {
+                !query.is_visible(passage) && is_wanted(passage) && told.insert((&*passage.speaker, &*passage.text))
             })
             .collect();
+        let ranked = ranked.into_iter().zip(is_shown).filter(|(_, is_shown)| *is_shown);
+        let ranked: Vec<RankedPassage> = ranked.map(|(ranked, _)| ranked).collect();
         let count = match query.extent {
             Extent::Full => ranked.len(),
             Extent::Fitting => fitting(&ranked, FITTING_SHARE),
@@ -292,11 +295,11 @@ impl PastIndex {
 
     /// All passages that may fit, best first.
     async fn ranked(&self, question: &Question, near: &Near) -> Result<Vec<RankedPassage>, SearchError> {
-        let mut found = self.index.find(&self.scope, &question.terms, MAX_CANDIDATES).await?;
+        let mut found = self.index.find(&self.scope, &question.terms, MAX_FOUND).await?;
         let hits = std::mem::take(&mut found.hits);
         let scored = |hit: &SearchHit| Some((Passage::of_document(&hit.document)?, hit.score));
         let mut passages: Vec<(Passage, f64)> =
-            hits.iter().filter_map(scored).filter(|(passage, _)| !passage.is_of_tool()).collect();
+            hits.iter().filter_map(scored).filter(|(passage, _)| !passage.is_of_tool()).take(MAX_CANDIDATES).collect();
         // Outputs of tools are most of what passed, and have most words in common: only a rare one tells something.
         let rare = rare_terms(question, &found);
         if !rare.is_empty() {

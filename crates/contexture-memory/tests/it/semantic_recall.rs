@@ -495,6 +495,18 @@ proptest! {
     }
 }
 
+/// Outputs of tools have most words of most questions, and took all places of what is compared.
+#[test]
+fn what_people_said_is_found_however_much_tools_have_printed() {
+    wait(async {
+        let outputs = (0..500).map(|at| said(at, "tool", "read_file {}\nThe violin is in the box, violin, box."));
+        let told = said(1_000, "user", "Somebody has sold the violin to a museum in Oslo, and nothing else is left.");
+        let past = past(outputs.chain([told]).collect()).await;
+        let found = past.search(query("Which box is the violin in?", Extent::Full)).await.unwrap();
+        assert_eq!(found.shown.first().map(|shown| &*shown.passage.speaker), Some("user"), "{}", found.text);
+    });
+}
+
 /// What a tool or a file said in an earlier conversation must not come back as if somebody said it now.
 #[test]
 fn text_of_tools_comes_back_quoted_with_its_source() {
