@@ -15,6 +15,8 @@ pub(super) struct MarkedAnswer {
     markdown: Markdown,
     /// Whether a row of it was shown.
     is_begun: bool,
+    /// Whether an empty row is to be shown before the next one.
+    has_gap: bool,
 }
 
 impl MarkedAnswer {
@@ -28,7 +30,7 @@ impl MarkedAnswer {
     pub(super) fn end(&mut self, screen: Screen) -> Vec<String> {
         let rows = self.markdown.end(narrower(screen));
         let rows = self.marked(rows, screen);
-        self.is_begun = false;
+        (self.is_begun, self.has_gap) = (false, false);
         rows
     }
 
@@ -38,20 +40,22 @@ impl MarkedAnswer {
         self.clone().marked(rows, screen)
     }
 
+    /// The rows with what is before them. Empty ones at the beginning and the end are none of the answer.
     fn marked(&mut self, rows: Vec<String>, screen: Screen) -> Vec<String> {
         let mut marked = Vec::new();
         for row in rows {
-            match (row.trim().is_empty(), self.is_begun) {
-                // Empty lines at its beginning are none of it.
-                (true, false) => {}
-                (true, true) => marked.push(String::new()),
-                (false, true) => marked.push(format!("{}{row}", " ".repeat(INDENT))),
-                (false, false) => {
-                    marked.push(String::new());
-                    marked.push(format!("{} {row}", screen.paint(TextStyle::Own, MARK)));
-                    self.is_begun = true;
-                }
+            if row.trim().is_empty() {
+                self.has_gap = true;
+                continue;
             }
+            if self.has_gap || !self.is_begun {
+                marked.push(String::new());
+            }
+            match self.is_begun {
+                true => marked.push(format!("{}{row}", " ".repeat(INDENT))),
+                false => marked.push(format!("{} {row}", screen.paint(TextStyle::Own, MARK))),
+            }
+            (self.is_begun, self.has_gap) = (true, false);
         }
         marked
     }
@@ -72,8 +76,9 @@ mod tests {
         assert_eq!(answer.line("", screen), Vec::<String>::new());
         assert_eq!(answer.unfinished("a word", screen), ["", "◆ a word"]);
         assert_eq!(answer.line("one two three", screen), ["", "◆ one two", "  three"]);
-        assert_eq!(answer.line("", screen), [""]);
-        assert_eq!(answer.line("- point", screen), ["  • point"]);
+        assert_eq!(answer.line("", screen), Vec::<String>::new());
+        assert_eq!(answer.line("- point", screen), ["", "  • point"]);
+        assert_eq!(answer.line("", screen), Vec::<String>::new());
         assert_eq!(answer.end(screen), Vec::<String>::new());
         assert_eq!(answer.line("next", screen), ["", "◆ next"]);
     }

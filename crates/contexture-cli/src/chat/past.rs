@@ -112,7 +112,7 @@ mod tests {
             shown.starts_with("… 2 earlier turns …\n\n› question 2\\u{1b}[2J\n\n◆ Answer\n  • 2\n\n› question 3"),
             "{shown}"
         );
-        assert!(shown.ends_with("x\n  … 10 more rows …\n"), "{shown}");
+        assert!(shown.ends_with("  x\n  … 11 more rows …\n"), "{shown}");
         assert_eq!(super::shown([].iter(), screen), "");
     }
 }

@@ -72,7 +72,7 @@ pub(super) async fn run(
             Some(CommandOutcome::Quit) => break,
             Some(CommandOutcome::New) => session = talk.reopened(opener, session, None).await?,
             Some(CommandOutcome::Model(name)) => session = talk.reopened(opener, session, Some(name)).await?,
-            Some(CommandOutcome::Shown(shown)) => talk.print(&shown)?,
+            Some(CommandOutcome::Shown(shown)) => talk.print(&format!("{shown}\n"))?,
             Some(CommandOutcome::Continue) if session.execution.has_unfinished_turn() => {
                 talk.turn(&mut session, None).await?
             }

@@ -158,8 +158,9 @@ impl Talk {
             Err(Error::Aborted) => self.note("Interrupted. An empty line goes on with it; or say something else."),
             Err(error) => {
                 let failure = session.failure_of(&error);
-                let text = on_one_line(failure.sentence());
-                self.print(&format!("{} {text}\n", screen.paint(TextStyle::Error, "error:")))?;
+                let rows = wrapped_text(&format!("error: {}", on_one_line(failure.sentence())), 2, screen.columns);
+                let told = rows.join("\n").replacen("error:", &screen.paint(TextStyle::Error, "error:"), 1);
+                self.print(&format!("{told}\n"))?;
                 if let Some(hint) = failure.said_hint() {
                     self.note(&on_one_line(hint))?;
                 }

@@ -14,7 +14,8 @@ const UNKNOWN: u16 = 404;
 /// The failure of a request that did not reach its model; `None` for other errors.
 pub(super) fn unreachable_model(error: &Error, model: &str, key: Option<&str>) -> Option<Failure> {
     let Error::Model(cause) = error else { return None };
-    let address = "`--url`, or `chat.url` of the configuration, is its address";
+    let address =
+        "`--url`, or `chat.url` of the configuration, is its address; `contexture chat --continue` tries again";
     Some(match cause.downcast_ref::<ClientError>()? {
         ClientError::Refused { address, status, message } if REFUSED_KEY.contains(status) => {
             let said = said(message);
