@@ -152,7 +152,7 @@ impl fmt::Display for ReachedCap {
             }
         };
         let guessed = if self.is_dollars && self.spent.is_guessed { ", by guessed prices" } else { "" };
-        let unit = if self.is_dollars { "dollars" } else { "tokens" };
+        let (unit, sign) = if self.is_dollars { ("dollars", "$") } else { ("tokens", "tokens") };
         let (scope, since, end) = match self.scope {
             CapScope::Day => ("day", "since 00:00 UTC", "wait for 00:00 UTC"),
             CapScope::Conversation => ("conversation", "in this conversation", "begin a new conversation"),
@@ -161,7 +161,7 @@ impl fmt::Display for ReachedCap {
             formatter,
             "the cap of {cap} for a {scope} is reached: {spent} were spent {since}{guessed}. Nothing was sent. To go on, \
              raise `{scope}_{unit}` in [gateway.cap] of your own configuration, which `contexture config --path` names, \
-             or --cap-{scope}-{unit}, and start the gateway again; or {end}"
+             or with --cap N{sign}/{scope}, and start the gateway again; or {end}"
         )
     }
 }
@@ -193,7 +193,7 @@ mod tests {
         assert!(
             text.contains("$5.00 for a day") && text.contains("$5.03 were spent since 00:00 UTC, by guessed prices")
         );
-        assert!(text.contains("`day_dollars`") && text.contains("--cap-day-dollars"), "{text}");
+        assert!(text.contains("`day_dollars`") && text.contains("--cap N$/day"), "{text}");
         // A project's file cannot raise it.
         assert!(text.contains("your own configuration") && !text.contains("contexture.toml"), "{text}");
         let small = CapAmounts { dollars: Some(0.004), tokens: None };
@@ -202,6 +202,6 @@ mod tests {
         let cap = CapAmounts { dollars: None, tokens: Some(10) };
         let text = cap.reached(CapScope::Conversation, guessed.and(spent(0.0, 5))).unwrap().to_string();
         assert!(text.contains("12 tokens were spent in this conversation.") && !text.contains("guessed"), "{text}");
-        assert!(text.contains("--cap-conversation-tokens"), "{text}");
+        assert!(text.contains("--cap Ntokens/conversation"), "{text}");
     }
 }

@@ -59,7 +59,7 @@ async fn at_the_cap_requests_are_refused_in_the_form_of_the_provider() {
         assert_eq!(provider.got().len(), 1, "what is refused costs nothing");
         let error: Value = serde_json::from_str(&said[1].1).unwrap();
         let message = error["error"]["message"].as_str().unwrap();
-        assert!(message.contains("--cap-day-tokens") && message.contains("[gateway.cap]"), "{message}");
+        assert!(message.contains("--cap Ntokens/day") && message.contains("[gateway.cap]"), "{message}");
         match format {
             Format::Messages => {
                 assert_eq!((&error["type"], &error["error"]["type"]), (&"error".into(), &"permission_error".into()));
@@ -153,7 +153,7 @@ async fn a_conversation_has_a_cap_of_its_own_which_its_branches_share() {
     let gateway = provider.gateway(options(Some(spent))).await;
     let refused = post(&gateway, one.format, one.request(one.requests()[6], false)).await;
     assert_eq!(refused.0, 403, "{}", refused.1);
-    assert!(refused.1.contains("--cap-conversation-dollars"), "{}", refused.1);
+    assert!(refused.1.contains("--cap N$/conversation"), "{}", refused.1);
     // A client that goes back and on from there has spent it all the same.
     let mut branch = one.clone();
     branch.steps.truncate(one.requests()[5]);
