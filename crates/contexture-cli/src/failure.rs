@@ -134,7 +134,7 @@ impl Failure {
         let command = words.iter().skip(1).find_map(|word| program.find_subcommand(word));
         let command = command.map(|command| format!("contexture {}", command.get_name()));
         let failure = Self::usage(sentence(error, first, command.as_deref()));
-        let nearest = nearest(error).or_else(|| nearest_help(program, words));
+        let nearest = nearest(error, command.as_deref()).or_else(|| nearest_help(program, words));
         let nearest = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         let is_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
         let hint = match (nearest, usage, command) {
@@ -143,7 +143,9 @@ impl Failure {
                 let command = command.trim_start_matches("contexture ");
                 format!("`contexture help {command}` lists its arguments and flags")
             }
-            (None, Some(usage), Some(_)) => format!("write it as `{}`", usage.trim()),
+            (None, Some(usage), Some(_)) => {
+                format!("write it as `{}`", usage.lines().next().unwrap_or_default().trim())
+            }
             _ => "`contexture help` lists all commands".to_owned(),
         };
         failure.hint(hint)
@@ -238,17 +240,18 @@ fn nearest_help(program: &clap::Command, words: &[OsString]) -> Option<String> {
         return None;
     }
     let error = program.clone().try_get_matches_from([name, word]).err()?;
-    Some(nearest(&error)?.replace("contexture ", "contexture help "))
+    Some(nearest(&error, None)?.replace("contexture ", "contexture help "))
 }
 
-/// The suggestion.
-fn nearest(error: &clap::Error) -> Option<String> {
+/// The suggestion, for what was written after a command.
+fn nearest(error: &clap::Error, command: Option<&str>) -> Option<String> {
     let first = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
         _ => None,
     };
-    let command = first(ContextKind::SuggestedSubcommand).map(|name| format!("contexture {name}"));
+    let command = command.unwrap_or("contexture");
+    let command = first(ContextKind::SuggestedSubcommand).map(|name| format!("{command} {name}"));
     command.or_else(|| first(ContextKind::SuggestedArg)).or_else(|| first(ContextKind::SuggestedValue))
 }
 

@@ -41,7 +41,7 @@ pub struct Memory {
 #[derive(Subcommand)]
 enum MemorySubcommand {
     Import(import::MemoryImport),
-    Search(search::MemorySearch),
+    Search(search::MemorySearchCommand),
     Add(add::MemoryAdd),
     #[command(alias = "list")]
     Show(show::MemoryShow),

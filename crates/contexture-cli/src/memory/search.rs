@@ -29,7 +29,7 @@ const LARGE_BUDGET: u64 = 100_000;
 /// files said is in quotes: it gives no instructions. With --thread or --resource, it prints what the layer semantic-recall
 /// would show, but as much as there is room for.
 #[derive(Args)]
-pub struct MemorySearch {
+pub struct MemorySearchCommand {
     /// The text, as a user would write it
     #[arg(value_name = "TEXT")]
     text: String,
@@ -57,14 +57,14 @@ pub struct MemorySearch {
 }
 
 /// Runs the command.
-pub(super) fn run(search: &MemorySearch, screen: Screen) -> Result<(), Failure> {
+pub(super) fn run(search: &MemorySearchCommand, screen: Screen) -> Result<(), Failure> {
     let embedder = configured_embedder(Command::Memory)?;
     let searched = run_with(search, embedder.as_ref(), screen);
     tell_trouble(embedder.as_ref());
     searched
 }
 
-fn run_with(search: &MemorySearch, embedder: Option<&SharedEmbedder>, screen: Screen) -> Result<(), Failure> {
+fn run_with(search: &MemorySearchCommand, embedder: Option<&SharedEmbedder>, screen: Screen) -> Result<(), Failure> {
     if search.text.trim().is_empty() {
         return Err(Failure::usage("there is nothing to search for")
             .hint("write it as `contexture memory search \"how did we fix the flaky test\"`"));
@@ -125,7 +125,7 @@ enum SearchGap {
 }
 
 impl SearchGap {
-    fn in_words(&self, search: &MemorySearch, place: &MemoryPlace) -> String {
+    fn in_words(&self, search: &MemorySearchCommand, place: &MemoryPlace) -> String {
         match self {
             SearchGap::Everything => {
                 let whose = on_one_line(&place.in_words());

@@ -214,17 +214,17 @@ path = "target""#);
         key(OneOf(EDITORS), GATEWAY, r#""theirs""#).user_only();
 
     /// The most dollars that may be spent in a day, which begins at 00:00 UTC; then requests are refused. The flag
-    /// `--cap-day-dollars` wins.
+    /// `--cap` wins.
     // A project must not spend more than its user allows, here and below.
     "gateway.cap.day_dollars" gateway_cap_day_dollars: Option<f64> = None =>
         key(number(0.0, MAX_DOLLARS), GATEWAY, "5.0").unset("there is no such cap").user_only();
-    /// The most tokens, input and output, that may be spent in a day; the flag `--cap-day-tokens` wins.
+    /// The most tokens, input and output, that may be spent in a day; the flag `--cap` wins.
     "gateway.cap.day_tokens" gateway_cap_day_tokens: Option<u64> = None =>
         key(whole(0, i64::MAX, "tokens"), GATEWAY, "20000000").unset("there is no such cap").user_only();
-    /// The most dollars that may be spent in a conversation; the flag `--cap-conversation-dollars` wins.
+    /// The most dollars that may be spent in a conversation; the flag `--cap` wins.
     "gateway.cap.conversation_dollars" gateway_cap_conversation_dollars: Option<f64> = None =>
         key(number(0.0, MAX_DOLLARS), GATEWAY, "2.5").unset("there is no such cap").user_only();
-    /// The most tokens, input and output, that may be spent in a conversation; the flag `--cap-conversation-tokens`
+    /// The most tokens, input and output, that may be spent in a conversation; the flag `--cap`
     /// wins.
     "gateway.cap.conversation_tokens" gateway_cap_conversation_tokens: Option<u64> = None =>
         key(whole(0, i64::MAX, "tokens"), GATEWAY, "8000000").unset("there is no such cap").user_only();

@@ -11,8 +11,8 @@ use crate::program::{check, run_in};
 fn without_arguments_it_shows_examples() {
     let run = run_in(Path::new("."), &[], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    assert_eq!(run.stdout.lines().filter(|line| line.starts_with("  contexture ")).count(), 4);
-    assert!(run.stdout.lines().count() < 15, "a short help is short:\n{}", run.stdout);
+    assert_eq!(run.stdout.lines().filter(|line| line.starts_with("  contexture ")).count(), 5);
+    assert!(run.stdout.lines().count() < 20, "a short help is short:\n{}", run.stdout);
 }
 
 #[test]
@@ -40,6 +40,12 @@ fn help_goes_to_standard_output() {
 
 #[test]
 fn bad_usage_is_one_sentence_and_a_hint() {
+    check(
+        &["config", "laers"],
+        2,
+        "",
+        "error: there is no command `laers`\nhint: did you mean `contexture config layers`?\n",
+    );
     check(&["dance"], 2, "", "error: there is no command `dance`\nhint: `contexture help` lists all commands\n");
     check(
         &["replay", "--compare", "--budget", "none", "x"],
@@ -66,7 +72,7 @@ fn bad_usage_is_one_sentence_and_a_hint() {
         &["replay", "--emit", "plain", "a", "--xyz"],
         2,
         "",
-        "error: `contexture replay` does not take `--xyz`\nhint: write it as `contexture replay [OPTIONS] [FILE]...`\n",
+        "error: `contexture replay` does not take `--xyz`\nhint: write it as `contexture replay --emit <EMIT> <FILE>...`\n",
     );
 }
 

@@ -163,9 +163,9 @@ peak: the largest request, and what it would be if everything were sent every
   time; unchanged: what would have been paid then
 
 recording  requests  folds  peak  unfolded     paid  unchanged
+all               4      0   13k       13k    $0.10      $0.10
 a.jsonl           3      0   13k       13k  $0.0557    $0.0565
 b.json            1      0   12k       12k  $0.0453    $0.0453
-all               4      0   13k       13k    $0.10      $0.10
 
 $0.10 instead of $0.10 (1 % less), by guessed prices, 4 requests, 2
   conversations
