@@ -56,7 +56,7 @@ pub struct RequestRecord {
     /// Whether its usage is that of a simulated provider, as for recordings.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_simulated: bool,
-    /// The most tokens that its window could have, by our own count, where something was decided about it.
+    /// The most tokens that it could have, as the provider counts them, where something was decided about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
     /// Its bill.

@@ -14,8 +14,8 @@ use super::outgoing::Outgoing;
 use super::past::rewritten as rewritten_past;
 use super::plain;
 use super::policy::{
-    MOST_TIMES_BUDGET, bytes_within, fits_whole, head_tokens, is_above, may_be_above, policy, requested_model,
-    times_budget, times_budget_whole,
+    MOST_TIMES_BUDGET, bytes_within, fits_whole, head_tokens, is_above, may_be_above, most_tokens, policy,
+    requested_model, times_budget, times_budget_whole,
 };
 use super::prepared::{BodySizes, OwnCount, PreparedRequest, RequestedModel};
 use super::progress::Progress;
@@ -391,7 +391,7 @@ impl Decider {
         let apart = if request.has_cached_content() { conversation.state().billed().account().apart() } else { 0 };
         let head = head_tokens(request, conversation.beginning().lead);
         let policy = policy(&self.options, request, conversation, requested, head + apart);
-        let budget = policy.budget + head + apart;
+        let budget = most_tokens(&self.options, request, requested);
         let is_cold = conversation.state().billed().account().is_cold(&requested.prices, self.now_ms());
         let recall = self.recall(arrived, conversation);
         let before = held.take().map(|folder| *folder);

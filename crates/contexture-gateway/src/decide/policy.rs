@@ -105,12 +105,12 @@ fn estimate(request: &Request<'_>, conversation: &Conversation) -> u64 {
 }
 
 /// The most tokens of a request: those that were asked for, if the model takes as many.
-fn most_tokens(options: &Options, request: &Request<'_>, requested: &RequestedModel) -> u64 {
+pub(crate) fn most_tokens(options: &Options, request: &Request<'_>, requested: &RequestedModel) -> u64 {
     most_within(options.budget, limit(request, requested), requested)
 }
 
 /// The same for a budget that was asked for, if any, and for the most tokens that the model takes.
-fn most_within(asked: Option<u64>, limit: u64, requested: &RequestedModel) -> u64 {
+pub(crate) fn most_within(asked: Option<u64>, limit: u64, requested: &RequestedModel) -> u64 {
     // A window that is only guessed does not speak against what the user says.
     let most = if requested.known.window.is_guess() { u64::MAX } else { limit };
     match asked.unwrap_or(DEFAULT_BUDGET) {

@@ -22,7 +22,7 @@ use crate::account::record::{DecidedNote, RequestRecord};
 use crate::account::sent_request::SentRequest;
 use crate::conversation::folder::{ConversationFolder, FolderSettings};
 use crate::decide::notes::note_of;
-use crate::decide::policy::{limit_with, policy_within};
+use crate::decide::policy::{limit_with, most_within, policy_within};
 use crate::decide::prepared::RequestedModel;
 use crate::models::{Caching, Source};
 use crate::options::Options;
@@ -61,6 +61,8 @@ pub struct PlayedRequest<'a> {
     pub record: RequestRecord,
     /// The instructions.
     pub instructions: &'a str,
+    /// Tokens of the agent's own prompt, by our own count: more than the instructions have where a recording lacks some.
+    pub prompt: u64,
     /// All items that came, each with its tokens.
     pub came: &'a [(Arc<Item>, u64)],
     /// The items that are sent.
@@ -114,6 +116,7 @@ impl Played {
             tell(PlayedRequest {
                 record,
                 instructions: recorded.instructions(),
+                prompt: player.head,
                 came: player.folder.log(),
                 window: player.folder.window(),
                 kept: player.kept,
@@ -183,13 +186,12 @@ impl RecordingPlayer {
         self.folder.catch_up(&messages[..count]).ok()?;
         let limit = limit_with(None, &self.requested);
         let policy = policy_within(self.asked_budget, limit, &self.requested, &self.account, self.head);
-        let budget = policy.budget + self.head;
         let is_cold = self.account.is_cold(&self.requested.prices, self.now_ms);
         let decisions = self.folder.decide(policy, is_cold, None);
         let record = self.billed(recorded.answer_bytes(number), &decisions);
         Some(RequestRecord {
             time_ms: recorded.time_ms(number).unwrap_or(0),
-            budget: Some(budget),
+            budget: Some(most_within(self.asked_budget, limit, &self.requested)),
             own_us: began.elapsed().as_micros() as u64,
             ..record
         })
