@@ -12,6 +12,7 @@ pub mod one_line;
 pub mod pattern;
 pub mod spoken;
 pub mod united;
+pub mod window_part;
 pub mod words;
 pub mod search;
 #[cfg(feature = "testing")]
