@@ -41,7 +41,6 @@ pub use lists::Lists;
 use newest::NewestWindow;
 pub use noting::BlockWriter;
 pub use reading::WindowQuery;
-pub use writing::is_unsendable;
 
 /// Conversations whose newest window is kept in memory.
 const MAX_HELD: usize = 64;
@@ -304,6 +303,11 @@ impl Archive {
         transaction.execute_batch("DELETE FROM freed")?;
         transaction.commit()?;
         Ok(gone)
+    }
+
+    /// Whether it takes half of the room that it may take.
+    pub(super) fn is_half_full(&self) -> bool {
+        used_bytes(&self.lock()).is_ok_and(|bytes| bytes > MAX_BYTES / 2)
     }
 
     /// Deletes the least recently used conversations if the archive is too large.

@@ -8,7 +8,7 @@ use contexture_gateway::report::receipt::Receipt;
 use contexture_gateway::write::StoreError;
 use contexture_text::date::day;
 
-use super::archive::{Archive, is_unsendable};
+use super::archive::Archive;
 use super::view::{BillLine, ExpensiveRequest};
 
 /// How many of its most expensive requests each line lists.
@@ -44,7 +44,6 @@ impl BillGrouping {
 struct BillGroup {
     records: Vec<RequestRecord>,
     simulated: u64,
-    unsendable: u64,
     dearest: Vec<ExpensiveRequest>,
 }
 
@@ -69,7 +68,6 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
             group.dearest.truncate(DEAREST);
         }
         group.simulated += u64::from(line.record.is_simulated);
-        group.unsendable += u64::from(is_unsendable(&line.record));
         group.records.push(line.record);
     })?;
     let mut lines = Vec::with_capacity(groups.len());
@@ -78,8 +76,8 @@ pub fn bill(archive: &Archive, by: BillGrouping) -> Result<Vec<BillLine>, StoreE
             BillGrouping::Conversation => archive.conversation(&name)?.map(|line| line.title).unwrap_or_default(),
             BillGrouping::Day | BillGrouping::Model => name.clone(),
         };
-        let BillGroup { simulated, unsendable, dearest, records } = group;
-        lines.push(BillLine { title, name, receipt: Receipt::of(&records), dearest, simulated, unsendable });
+        let BillGroup { simulated, dearest, records } = group;
+        lines.push(BillLine { title, name, receipt: Receipt::of(&records), dearest, simulated });
     }
     match by {
         BillGrouping::Day => lines.reverse(),

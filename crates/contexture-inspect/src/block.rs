@@ -3,6 +3,8 @@
 use contexture::item::{Content, Item, Message, Role};
 use contexture::tokens::TokenCounter;
 use contexture::wire::{Format, read, unit_tokens};
+use contexture_text::spoken::spoken;
+use contexture_text::window_part::{PROJECT_RULES, WindowPart, is_project_rules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,11 +16,11 @@ const MOST_UNKNOWN_BYTES: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockSource {
-    /// Instructions.
+    /// Instructions, and what the agent's program says in the user's place.
     System,
     /// A tool declaration.
     Tools,
-    /// Messages of the user, or of the harness in the user's place.
+    /// What people said.
     Said,
     /// File content that a tool returned.
     File,
@@ -31,8 +33,7 @@ pub enum BlockSource {
 }
 
 impl BlockSource {
-    /// All sources, in display order.
-    pub const ALL: [BlockSource; 7] = [
+    const ALL: [BlockSource; 7] = [
         BlockSource::System,
         BlockSource::Tools,
         BlockSource::Said,
@@ -133,10 +134,34 @@ pub struct BlockDraft {
 }
 
 impl BlockDraft {
+    /// The part of a window that it belongs to, wherever it stands.
+    pub fn part(&self) -> WindowPart {
+        part_of(self.source, self.kind, self.role, &self.name, self.made)
+    }
+
     /// The hash that identifies it, over what the model sees of it.
     pub fn hash(&self) -> [u8; 16] {
         let parts = [self.source.name(), self.kind.name(), self.role, &self.name, &self.call, &self.text];
         text_hash(parts.map(str::as_bytes))
+    }
+}
+
+/// The part of a window that a block belongs to, wherever it stands.
+pub(crate) fn part_of(source: BlockSource, kind: BlockKind, role: &str, name: &str, made: &str) -> WindowPart {
+    match (source, made, kind) {
+        _ if name == PROJECT_RULES => WindowPart::ProjectRules,
+        (BlockSource::System | BlockSource::Tools, ..) | (BlockSource::Made, "layer" | "note", _) => {
+            WindowPart::Instructions
+        }
+        (BlockSource::Said, ..) => WindowPart::People,
+        (BlockSource::File, ..) | (BlockSource::Made, "views" | "brought_back" | "references" | "digest", _) => {
+            WindowPart::Files
+        }
+        (BlockSource::Output, ..)
+        | (BlockSource::Model, _, BlockKind::Call)
+        | (BlockSource::Made, "records" | "echoes", _) => WindowPart::Calls,
+        (BlockSource::Made, "cut", _) if role == "user" => WindowPart::People,
+        (BlockSource::Model | BlockSource::Made, ..) => WindowPart::Agent,
     }
 }
 
@@ -281,13 +306,17 @@ pub fn counted_draft(item: &Item, tokens: u64) -> BlockDraft {
     };
     match item {
         Item::Message(message) => {
+            let text = message_text(message);
             let (source, role) = match message.role {
                 Role::System => (BlockSource::System, "system"),
                 Role::Developer => (BlockSource::System, "developer"),
+                Role::User if spoken(&text).is_none() => (BlockSource::System, "user"),
                 Role::User => (BlockSource::Said, "user"),
                 Role::Assistant => (BlockSource::Model, "assistant"),
             };
-            BlockDraft { role, ..draft(source, BlockKind::Text, message_text(message)) }
+            let is_rules = source == BlockSource::System && is_project_rules(&text);
+            let name = if is_rules { PROJECT_RULES } else { "" }.to_owned();
+            BlockDraft { role, name, ..draft(source, BlockKind::Text, text) }
         }
         Item::FunctionCall(call) => BlockDraft {
             name: call.name.to_string(),

@@ -1,13 +1,46 @@
-//! What an export says of a block, and the table of words for it.
+//! What an export says of windows, and the table of words for it.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::view::{BlockState, FileGrade};
+
 /// A block of a window: its id, its state, the reason, its grade, the reason for that, and the block that it replaces.
-/// Reasons and grades are indices into a list of words; 0 means none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ExportRow(pub u32, pub String, pub usize, pub usize, pub usize, pub u32);
+/// Reasons are indices into a list of words; 0 means none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ExportRow(pub u32, pub BlockState, pub usize, pub Option<FileGrade>, pub usize, pub u32);
+
+/// A window, stored as its difference from that of the previous request.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExportedWindow {
+    /// Leading rows that are the same as in the previous request.
+    keep: usize,
+    /// The rows after them.
+    rows: Vec<ExportRow>,
+    /// The index of the first difference.
+    first: Option<usize>,
+    /// The cache boundary.
+    boundary: Option<usize>,
+}
+
+/// The windows of a conversation in one form.
+#[derive(Default, Serialize)]
+#[serde(transparent)]
+pub struct ExportedWindows {
+    told: Vec<ExportedWindow>,
+    #[serde(skip)]
+    newest: Vec<ExportRow>,
+}
+
+impl ExportedWindows {
+    /// Adds the window of the next request.
+    pub fn add(&mut self, rows: Vec<ExportRow>, first: Option<usize>, boundary: Option<usize>) {
+        let keep = rows.iter().zip(&self.newest).take_while(|(now, before)| now == before).count();
+        self.told.push(ExportedWindow { keep, rows: rows[keep..].to_vec(), first, boundary });
+        self.newest = rows;
+    }
+}
 
 /// A table of repeated strings.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use contexture::files::model::Fact;
 use contexture::fold::{RECORDS_MARK, ToldLines, Written, told_lines};
 
 use super::block::{BlockDraft, BlockKind, BlockSource};
-use super::text::{cut, first_line};
+use super::text::first_line;
 use super::view::{FileGrade, FileView};
 
 /// Most files that a name lists.
@@ -21,7 +21,8 @@ const NAME_CHARS: usize = 60;
 pub fn marked(draft: BlockDraft) -> BlockDraft {
     match draft.kind {
         BlockKind::Text => {
-            let (name, made) = (name(&draft.text), kind(&draft.text));
+            let made = kind(&draft.text);
+            let name = if draft.name.is_empty() { name(&draft.text) } else { draft.name };
             BlockDraft { source: BlockSource::Made, name, made, ..draft }
         }
         BlockKind::Call => BlockDraft { made: CUT, ..draft },
@@ -87,23 +88,18 @@ fn view(block: u32, told: ToldLines) -> FileView {
     };
     let cause = match told.has_changed_on_disk {
         true => Some("changed on disk since it was read".to_owned()),
-        false => told.cause.map(|cause| cut(&cause, 120)),
+        false => told.cause,
     };
-    let cause = cause.or_else(|| told.moments.map(moments_text));
     FileView {
         block,
         path: told.path,
         lines,
         count: told.count as u64,
         grade: grade(told.fact),
+        moments: told.moments,
         cause,
         is_written: true,
     }
-}
-
-/// The messages at which lines were seen or written.
-fn moments_text((since, until): (u32, u32)) -> String {
-    if since == until { format!("at message {since}") } else { format!("at messages {since}–{until}") }
 }
 
 /// A fact as the API has it.
@@ -125,8 +121,8 @@ mod tests {
                     ## `src/b.rs`: 2 lines, changed since by `make x`\nfrom line 3:\n```\na\nb\n```\n";
         assert_eq!((kind(text), name(text).as_str()), ("views", "a.rs, b.rs"));
         let views = views(9, text);
-        let first = (views[0].lines.as_str(), views[0].grade, views[0].cause.as_deref());
-        assert_eq!(first, ("all 1", FileGrade::Seen, Some("at message 5")));
+        let first = (views[0].lines.as_str(), views[0].grade, views[0].moments);
+        assert_eq!(first, ("all 1", FileGrade::Seen, Some((5, 5))));
         let second = (views[1].path.as_str(), views[1].lines.as_str(), views[1].grade, views[1].cause.as_deref());
         assert_eq!(second, ("src/b.rs", "3–4", FileGrade::Changed, Some("make x")));
         assert_eq!(name("# What you changed\n- x"), "what was changed, and what else is known");

@@ -18,6 +18,9 @@ use contexture::tokens::{Estimate, TokenCounter};
 /// Requests after which pages are told how far a recording is read.
 const REQUESTS_PER_EVENT: u64 = 500;
 
+/// What stands for the part of an agent's prompt that its recordings do not have.
+const NOT_RECORDED: &str = "[The recording does not have the agent's own prompt and its tools. Their size is assumed.]";
+
 /// Plays a recording into an inspector as a conversation. Returns the number of requests.
 ///
 /// # Errors
@@ -50,7 +53,7 @@ struct PlayingRecording<'a> {
     id: &'a str,
     /// What the agent's program said by itself. A request has it as the user's.
     by_harness: HashSet<String>,
-    /// The block of the instructions.
+    /// The blocks of the agent's own prompt.
     head: Vec<u32>,
     /// The blocks of all items that came.
     came: Vec<u32>,
@@ -99,8 +102,8 @@ impl PlayingRecording<'_> {
         request: &PlayedRequest<'_>,
         new: Vec<BlockDraft>,
     ) -> Result<Lists, StoreError> {
-        if self.head.is_empty() && !request.instructions.is_empty() {
-            self.head = writer.keep(vec![instructions(request.instructions)])?;
+        if self.head.is_empty() {
+            self.head = writer.keep(prompt(request))?;
         }
         self.came.extend(writer.keep(new)?);
         self.sent.truncate(request.kept);
@@ -132,16 +135,22 @@ fn shown_draft(item: &Item, tokens: u64) -> BlockDraft {
     made::marked(counted_draft(item, tokens))
 }
 
-fn instructions(text: &str) -> BlockDraft {
-    BlockDraft {
+/// The agent's own prompt: the instructions of the recording, and what is assumed beside them.
+fn prompt(request: &PlayedRequest<'_>) -> Vec<BlockDraft> {
+    let draft = |name: &str, text: &str, tokens| BlockDraft {
         source: BlockSource::System,
         kind: BlockKind::Text,
         role: "system",
-        name: String::new(),
+        name: name.to_owned(),
         call: String::new(),
         made: "",
         is_error: false,
-        tokens: Estimate.count(text),
+        tokens,
         text: text.to_owned(),
-    }
+    };
+    let known = Estimate.count(request.instructions);
+    let recorded = (known > 0).then(|| draft("", request.instructions, known));
+    let missing = request.prompt.saturating_sub(known);
+    let assumed = (missing > 0).then(|| draft("the agent’s own prompt and tools, as assumed", NOT_RECORDED, missing));
+    recorded.into_iter().chain(assumed).collect()
 }

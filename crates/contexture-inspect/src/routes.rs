@@ -106,7 +106,7 @@ fn read_conversation(
     let files = || -> Result<_, StoreError> { archive.timeline(id) };
     Ok(match rest {
         ["requests"] => Some(answer::json(&archive.requests(id, query.from(), query.limit())?)),
-        ["turns"] => Some(answer::json(&json!({"items": archive.turns(id)?}))),
+        ["events"] => Some(answer::json(&json!({"items": archive.events(id)?}))),
         ["overview"] => {
             let columns = query.number("columns").unwrap_or(USUAL_COLUMNS).clamp(1, MOST_COLUMNS);
             Some(answer::json(&archive.overview(id, columns)?))

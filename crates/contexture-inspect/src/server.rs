@@ -99,6 +99,14 @@ impl Inspector {
         }
     }
 
+    /// The newest recording that was not read yet, which is noted as being read. None if the archive is half full: what
+    /// is read then is soon deleted again, so somebody must ask for it.
+    pub fn next_unread(&self) -> Option<String> {
+        let newest = || self.archive.unread_ids().ok()?.into_iter().next();
+        let id = (!self.archive.is_half_full()).then(newest)??;
+        self.archive.is_being_read(&id).ok()?.then_some(id)
+    }
+
     /// Has all recordings read, newest first.
     pub(super) fn open_all(&self) {
         for id in self.archive.unread_ids().unwrap_or_default() {

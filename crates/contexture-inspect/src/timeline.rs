@@ -11,7 +11,7 @@ use contexture::item::{FunctionCall, FunctionCallOutput, Outcome};
 
 use super::made;
 use super::text::cut;
-use super::view::{FileEvent, FileEventKind, FileGrade, FileLine, ShownGrade};
+use super::view::{FileEvent, FileEventKind, FileGrade, FileLine, ReadLines};
 
 /// Characters of a command that a history shows.
 const COMMAND_CHARS: usize = 120;
@@ -25,7 +25,7 @@ pub struct Timeline {
     /// The events, by file.
     events: HashMap<String, Vec<FileEvent>>,
     /// The files that blocks show.
-    shows: HashMap<u32, Vec<ReadLines>>,
+    shows: HashMap<u32, ShownRead>,
     /// The request of each moment of the file model.
     requests: Vec<u64>,
     /// The newest place that was processed.
@@ -33,10 +33,9 @@ pub struct Timeline {
 }
 
 /// Lines of a file that a block shows.
-struct ReadLines {
+struct ShownRead {
     path: String,
     count: u64,
-    lines: String,
 }
 
 /// A call, or its output.
@@ -55,14 +54,6 @@ pub struct ToolStep {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
-}
-
-/// How reliable the lines that a block shows were at a request.
-pub struct BlockGrade {
-    /// The grade.
-    pub grade: ShownGrade,
-    /// Why it is not higher.
-    pub reason: Option<String>,
 }
 
 impl Timeline {
@@ -111,11 +102,7 @@ impl Timeline {
             }
             if let Observation::Read { block: read, .. } = observation {
                 let count = read.lines.len() as u64;
-                self.shows.entry(block).or_default().push(ReadLines {
-                    path: path.to_owned(),
-                    count,
-                    lines: detail.clone(),
-                });
+                self.shows.entry(block).or_insert_with(|| ShownRead { path: path.to_owned(), count });
             }
         }
     }
@@ -155,9 +142,9 @@ impl Timeline {
         let mut known = KnownLines::default();
         for (segment, of) in self.model.files()[place].segments.iter().enumerate() {
             for (region, claim) in self.model.claims(place, segment, 0..of.lines.len()) {
-                *known.graded.entry(api_name(made::grade(claim.fact))).or_default() += region.len() as u64;
+                *known.graded.entry(made::grade(claim.fact)).or_default() += region.len() as u64;
                 if known.worst.as_ref().is_none_or(|(fact, _)| claim.fact < *fact) {
-                    let cause = claim.by.map(|cause| cut(&cause.by, COMMAND_CHARS));
+                    let cause = claim.by.map(|cause| cause.by.clone());
                     known.worst = Some((claim.fact, cause));
                 }
             }
@@ -170,50 +157,38 @@ impl Timeline {
         self.events.get(path).cloned().unwrap_or_default()
     }
 
-    /// How many lines of a file a block shows, and which.
-    pub fn lines_of(&self, block: u32) -> (u64, String) {
-        let first = self.shows.get(&block).and_then(|reads| reads.first());
-        first.map_or((0, String::new()), |read| (read.count, read.lines.clone()))
-    }
-
-    /// How reliable the lines that a block shows were at a request.
-    pub fn grade(&self, block: u32, n: u64) -> Option<BlockGrade> {
-        let path = &self.shows.get(&block)?.first()?.path;
-        let events = self.events.get(path)?;
-        let read = events.iter().rposition(|event| event.block == block && event.what == FileEventKind::Read)?;
-        let later = events[read + 1..].iter().filter(|event| event.n <= n);
-        let mut grade = BlockGrade { grade: ShownGrade::Seen, reason: None };
-        for event in later {
+    /// The lines of a file that a block shows, and how reliable they were at a request.
+    pub fn grade(&self, block: u32, until: u64) -> Option<ReadLines> {
+        let shown = self.shows.get(&block)?;
+        let events = self.events.get(&shown.path)?;
+        let at = events.iter().rposition(|event| event.block == block && event.what == FileEventKind::Read)?;
+        let mut read = ReadLines { n: events[at].n, count: shown.count, grade: FileGrade::Seen, reason: None };
+        for event in events[at + 1..].iter().filter(|event| event.n <= until) {
             let (later, words) = match event.what {
-                FileEventKind::Changed => (ShownGrade::Overtaken, "changed"),
-                FileEventKind::Written => (ShownGrade::Overtaken, "written"),
-                FileEventKind::Deleted => (ShownGrade::Overtaken, "deleted"),
-                FileEventKind::Moved => (ShownGrade::Overtaken, "moved"),
-                FileEventKind::Read if grade.grade == ShownGrade::Seen => (ShownGrade::ReadAgain, "read again"),
+                FileEventKind::Changed => (FileGrade::Overtaken, "changed"),
+                FileEventKind::Written => (FileGrade::Overtaken, "written"),
+                FileEventKind::Deleted => (FileGrade::Overtaken, "deleted"),
+                FileEventKind::Moved => (FileGrade::Overtaken, "moved"),
+                FileEventKind::Read if read.grade == FileGrade::Seen => (FileGrade::ReadAgain, "read again"),
                 FileEventKind::Read | FileEventKind::CouldWrite | FileEventKind::Searched | FileEventKind::Named => {
                     continue;
                 }
             };
-            grade = BlockGrade { grade: later, reason: Some(format!("{words} before request {}", event.n)) };
-            if later == ShownGrade::Overtaken {
-                return Some(grade);
+            (read.grade, read.reason) = (later, Some(format!("{words} before request {}", event.n)));
+            if later == FileGrade::Overtaken {
+                break;
             }
         }
-        Some(grade)
+        Some(read)
     }
 }
 
 /// How well the lines of a file are known.
 #[derive(Default)]
 struct KnownLines {
-    graded: BTreeMap<String, u64>,
+    graded: BTreeMap<FileGrade, u64>,
     /// The lowest fact, with the first change that lines are from before.
     worst: Option<(Fact, Option<String>)>,
-}
-
-/// The name that the API has for a grade.
-fn api_name(grade: FileGrade) -> String {
-    serde_json::to_value(grade).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Converts an observation to an event.

@@ -1,10 +1,10 @@
 //! Short descriptions of notable things that happened to a request.
 
-use contexture_gateway::account::record::{DecidedNote, DecisionKind};
+use contexture_gateway::account::record::DecisionKind;
 
 use super::block::BlockSource;
 use super::text::about;
-use super::view::{RequestLine, RequestVerdict};
+use super::view::{RequestLine, RequestVerdict, VerdictKind};
 
 /// The share of the previous request that must be read from the cache for a request to count as a cache hit.
 const FOUND_SHARE: f64 = 0.5;
@@ -19,10 +19,10 @@ const LIFE_MS: u64 = 5 * 60 * 1000;
 pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdict> {
     let record = &line.record;
     let mut verdicts = Vec::new();
-    let mut say = |kind: &str, text: String| verdicts.push(RequestVerdict { kind: kind.to_owned(), text });
+    let mut say = |kind, text: String| verdicts.push(RequestVerdict { kind, text });
     if record.status >= 400 || record.status == 0 {
         say(
-            "failed",
+            VerdictKind::Failed,
             match record.status {
                 0 => "no answer came".to_owned(),
                 status => format!("the provider's answer was {status}"),
@@ -31,17 +31,17 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdic
     }
     for note in &record.decided {
         match note.what {
-            DecisionKind::Fold => say("fold", fold_text(note)),
-            DecisionKind::BringBack => say("brought_back", note.reason.clone()),
+            DecisionKind::Fold => say(VerdictKind::Fold, format!("folded to {}", about(line.sent_tokens))),
+            DecisionKind::BringBack => say(VerdictKind::BroughtBack, note.reason.clone()),
             _ => {}
         }
     }
     if record.bill.is_some_and(|bill| bill.has_paid_back) {
-        say("paid_back", "what the folds so far have cost is paid back".to_owned());
+        say(VerdictKind::PaidBack, "what the folds so far have cost is paid back".to_owned());
     }
     let passed_before = before.and_then(|before| before.record.passed.as_ref());
     if let Some(why) = record.passed.as_ref().filter(|why| Some(*why) != passed_before) {
-        say("passed", format!("nothing new was decided: {why}"));
+        say(VerdictKind::Passed, format!("nothing new was decided: {why}"));
     }
     if let Some((kind, text)) = before.and_then(|before| missed(line, before)) {
         say(kind, text);
@@ -49,17 +49,8 @@ pub fn of(line: &RequestLine, before: Option<&RequestLine>) -> Vec<RequestVerdic
     verdicts
 }
 
-fn fold_text(note: &DecidedNote) -> String {
-    let less = note.before_tokens.saturating_sub(note.after_tokens);
-    // Whether it pays is told when it has: another fold may come sooner.
-    match note.cost >= 1.0 {
-        true => format!("fold: {} less, for {} billed again", about(less), about(note.cost as u64)),
-        false => format!("fold: {} less, for nothing", about(less)),
-    }
-}
-
 /// Why the provider did not find the previous request in its cache.
-fn missed(line: &RequestLine, before: &RequestLine) -> Option<(&'static str, String)> {
+fn missed(line: &RequestLine, before: &RequestLine) -> Option<(VerdictKind, String)> {
     let (usage, held) = (line.record.usage?, before.record.usage?.total_input());
     let has_moved = line.record.decided.iter().any(|note| note.is_fold()) || !line.verdicts.is_empty();
     let was_held =
@@ -69,8 +60,11 @@ fn missed(line: &RequestLine, before: &RequestLine) -> Option<(&'static str, Str
     }
     let waited = line.record.time_ms.saturating_sub(before.record.time_ms);
     Some(match waited > LIFE_MS {
-        true => ("expired", format!("expired after {}", duration(waited))),
-        false => ("missed", format!("the cache missed: {} billed again", about(held.saturating_sub(usage.cache_read)))),
+        true => (VerdictKind::Expired, format!("expired after {}", duration(waited))),
+        false => (
+            VerdictKind::Missed,
+            format!("the cache missed: {} billed again", about(held.saturating_sub(usage.cache_read))),
+        ),
     })
 }
 
@@ -88,11 +82,11 @@ pub fn head_change(before: &[u32], now: &[u32], source: &dyn Fn(u32) -> Option<B
         list.iter().copied().filter(|id| source(*id).is_none_or(|found| found == wanted)).collect()
     };
     let words = [
-        (BlockSource::Tools, "tools", "the client changed its tools"),
-        (BlockSource::System, "system", "the client changed its instructions"),
+        (BlockSource::Tools, VerdictKind::Tools, "the client changed its tools"),
+        (BlockSource::System, VerdictKind::System, "the client changed its instructions"),
     ];
     let changed = words.into_iter().filter(|(wanted, ..)| of(before, *wanted) != of(now, *wanted));
-    changed.map(|(_, kind, text)| RequestVerdict { kind: kind.to_owned(), text: text.to_owned() }).collect()
+    changed.map(|(_, kind, text)| RequestVerdict { kind, text: text.to_owned() }).collect()
 }
 
 #[cfg(test)]
@@ -100,11 +94,11 @@ mod tests {
     use contexture::wire::Usage;
 
     use super::*;
-    use contexture_gateway::account::record::RequestRecord;
+    use contexture_gateway::account::record::{DecidedNote, RequestRecord};
 
     fn line(time_ms: u64, usage: Usage, decided: Vec<DecidedNote>) -> RequestLine {
         let record = RequestRecord { status: 200, time_ms, usage: Some(usage), decided, ..RequestRecord::default() };
-        RequestLine { record, ..RequestLine::default() }
+        RequestLine { record, sent_tokens: 41_000, ..RequestLine::default() }
     }
 
     #[track_caller]
@@ -122,13 +116,7 @@ mod tests {
         check(&line(1_000, found, Vec::new()), &[]);
         check(&line(7 * 60_000, lost, Vec::new()), &["expired after 7 minutes"]);
         check(&line(1_000, lost, Vec::new()), &["the cache missed: 40k billed again"]);
-        let fold = DecidedNote {
-            before_tokens: 60_000,
-            after_tokens: 19_000,
-            cost: 12_000.0,
-            saves_per_request: 4_100.0,
-            ..DecidedNote::new(DecisionKind::Fold, "")
-        };
-        check(&line(1_000, lost, vec![fold]), &["fold: 41k less, for 12k billed again"]);
+        let fold = DecidedNote::new(DecisionKind::Fold, "");
+        check(&line(1_000, lost, vec![fold]), &["folded to 41k"]);
     }
 }

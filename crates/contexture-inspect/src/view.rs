@@ -7,10 +7,12 @@ mod story;
 mod window;
 
 pub use bill::{BillLine, ExpensiveRequest, ToolLine};
-pub use files::{FileEvent, FileEventKind, FileGrade, FileLine, ShownGrade};
-pub use lists::{About, ConversationLine, ListPage, RequestLine, RequestVerdict, SearchHit, TurnStart};
+pub use files::{FileEvent, FileEventKind, FileGrade, FileLine, ReadLines};
+pub use lists::{
+    About, ConversationEvent, ConversationLine, Cost, ListPage, RequestLine, RequestVerdict, TextHit, VerdictKind,
+};
 pub use story::{
-    AnswerBlock, FoldPrice, FoldStory, HiddenPart, Overview, OverviewColumn, RemovedKind, RequestStory, SignalKind,
-    SignalLine, WindowPiece,
+    AnswerBlock, FoldStory, HiddenPart, NamedBlock, Overview, OverviewColumn, PartLine, RemovedKind, RemovedPart,
+    RequestStory, SignalKind, SignalLine, WindowFile,
 };
 pub use window::{BlockLine, BlockState, BlockText, FileView, WindowForm, WindowPage};

@@ -65,6 +65,27 @@ impl ComparedWindow<'_> {
     }
 }
 
+/// How the tokens of blocks by our own count become those of a request as its provider counts them.
+#[derive(Clone, Copy)]
+pub struct TokenScale(f64);
+
+impl TokenScale {
+    /// The scale at which our own count of a whole becomes another one.
+    pub fn new(total: u64, own: u64) -> Self {
+        Self(if total > 0 && own > 0 { total as f64 / own as f64 } else { 1.0 })
+    }
+
+    /// Tokens of our own count in the other one.
+    pub fn of(self, own: u64) -> u64 {
+        (own as f64 * self.0).round() as u64
+    }
+}
+
+/// The index of the first block of what is newest in a list: of what came since the model's last answer.
+pub fn newest_from(list: &[u32], is_of_model: impl Fn(&u32) -> bool) -> usize {
+    list.iter().rposition(is_of_model).map_or(0, |last| last + 1)
+}
+
 /// The index of the first block that differs from what the form is compared with.
 pub fn first_difference(shown: &[ShownBlock]) -> Option<usize> {
     shown.iter().position(|shown| !matches!(shown.state, BlockState::Kept | BlockState::Same))

@@ -140,7 +140,9 @@ fn list(sources: Vec<RecordingSource>, budget: Option<u64>, inspector: &Arc<Insp
     let reader = inspector.clone();
     // Ends with the process: the inspector holds the other end.
     std::thread::spawn(move || {
-        for id in opened {
+        // What somebody opens comes first; the others are read meanwhile.
+        let next = || opened.try_recv().ok().or_else(|| reader.next_unread()).or_else(|| opened.recv().ok());
+        while let Some(id) = next() {
             if let Some(source) = listed.get(&id) {
                 play(source, &id, budget, &reader);
             }
@@ -219,7 +221,10 @@ impl RecordingStart {
         let directory =
             records.iter().flat_map(|record| record.items()).find_map(|item| item.meta()?.directory.clone());
         let project = directory.as_deref().and_then(|path| path.rsplit(['/', '\\']).find(|part| !part.is_empty()));
-        start.project = project.unwrap_or_default().to_owned();
+        // Collections name their recordings so.
+        let named =
+            source.short.file_name().and_then(|name| name.to_str()?.split_once("__")).map(|(project, _)| project);
+        start.project = project.or(named).unwrap_or_default().to_owned();
         Some(start)
     }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use contexture_gateway::write::StoreError;
+use contexture_text::window_part::WindowPart;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::super::block::{BlockDraft, BlockKind, BlockSource};
+use super::super::block::{BlockDraft, BlockKind, BlockSource, part_of};
 use super::super::made;
 use super::super::text::preview;
 use super::super::view::FileView;
@@ -44,6 +45,11 @@ pub struct BlockRow {
 pub const COLUMNS: &str = "id, source, kind, role, name, call, is_error, tokens, bytes, preview, made";
 
 impl BlockRow {
+    /// The part of a window that it belongs to, wherever it stands.
+    pub fn part(&self) -> WindowPart {
+        part_of(self.source, self.kind, &self.role, &self.name, &self.made)
+    }
+
     /// Reads the columns starting at an index.
     pub fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         Ok(Self {

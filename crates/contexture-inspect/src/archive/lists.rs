@@ -1,6 +1,6 @@
 //! Windows as lists of blocks, stored as differences from the previous list.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use contexture_gateway::write::StoreError;
 
@@ -14,6 +14,15 @@ pub struct Lists {
     pub came: Vec<u32>,
     /// As it was sent.
     pub sent: Vec<u32>,
+}
+
+impl Lists {
+    /// Makes them those of the next request: from how many blocks stay, and those that follow, of both lists.
+    fn change(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        take(&mut self.came, row.get::<_, i64>(0)? as usize, row.get_ref(1)?.as_blob().unwrap_or_default());
+        take(&mut self.sent, row.get::<_, i64>(2)? as usize, row.get_ref(3)?.as_blob().unwrap_or_default());
+        Ok(())
+    }
 }
 
 /// How many leading blocks two lists share.
@@ -31,6 +40,23 @@ fn take(list: &mut Vec<u32>, keep: usize, bytes: &[u8]) {
     list.extend(bytes.as_chunks::<4>().0.iter().map(|block| u32::from_le_bytes(*block)));
 }
 
+/// Calls a function with the lists of each request of a conversation, in order.
+pub fn each(
+    connection: &Connection,
+    conversation: &str,
+    mut each: impl FnMut(&Lists) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let sql = "SELECT came_keep, came, sent_keep, sent FROM requests WHERE conversation = ?1 ORDER BY n";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![conversation])?;
+    let mut lists = Lists::default();
+    while let Some(row) = rows.next()? {
+        lists.change(row)?;
+        each(&lists)?;
+    }
+    Ok(())
+}
+
 /// The lists of a request; empty if there is no such request.
 pub fn read(connection: &Connection, conversation: &str, n: u64) -> Result<Lists, StoreError> {
     let sql = "SELECT came_keep, came, sent_keep, sent FROM requests WHERE conversation = ?1 AND n <= ?2 AND n >=
@@ -39,8 +65,7 @@ pub fn read(connection: &Connection, conversation: &str, n: u64) -> Result<Lists
     let mut rows = statement.query(params![conversation, n as i64])?;
     let mut lists = Lists::default();
     while let Some(row) = rows.next()? {
-        take(&mut lists.came, row.get::<_, i64>(0)? as usize, row.get_ref(1)?.as_blob().unwrap_or_default());
-        take(&mut lists.sent, row.get::<_, i64>(2)? as usize, row.get_ref(3)?.as_blob().unwrap_or_default());
+        lists.change(row)?;
     }
     Ok(lists)
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contexture::files::observer::Observer;
 use contexture::wire::Digest;
-use contexture_text::spoken::spoken;
+use contexture_text::window_part::WindowPart;
 
 use super::super::block::{BlockDraft, BlockSource};
 use super::super::view::RequestLine;
+use super::super::window::newest_from;
 use super::lists::{Lists, shared};
 
 /// The newest window of a conversation.
@@ -37,16 +38,14 @@ pub struct NewestWindow {
 #[derive(Clone, Copy)]
 pub struct BlockFact {
     pub source: BlockSource,
+    pub part: WindowPart,
     pub tokens: u64,
-    /// Whether a person said it.
-    pub is_said: bool,
 }
 
 impl BlockFact {
     /// What is needed of a draft.
     pub fn of(draft: &BlockDraft) -> Self {
-        let is_said = draft.source == BlockSource::Said && spoken(&draft.text).is_some();
-        Self { source: draft.source, tokens: draft.tokens, is_said }
+        Self { source: draft.source, part: draft.part(), tokens: draft.tokens }
     }
 }
 
@@ -55,14 +54,14 @@ impl BlockFact {
 struct ListTotals {
     /// How often each block is in it.
     counts: HashMap<u32, u32>,
-    sources: BTreeMap<&'static str, u64>,
+    parts: BTreeMap<WindowPart, u64>,
     tokens: u64,
 }
 
 impl ListTotals {
     fn add(&mut self, id: u32, fact: Option<&BlockFact>) -> bool {
         if let Some(fact) = fact {
-            *self.sources.entry(fact.source.name()).or_default() += fact.tokens;
+            *self.parts.entry(fact.part).or_default() += fact.tokens;
             self.tokens += fact.tokens;
         }
         let count = self.counts.entry(id).or_default();
@@ -72,7 +71,7 @@ impl ListTotals {
 
     fn remove(&mut self, id: u32, fact: Option<&BlockFact>) -> bool {
         if let Some(fact) = fact {
-            let sum = self.sources.entry(fact.source.name()).or_default();
+            let sum = self.parts.entry(fact.part).or_default();
             *sum = sum.saturating_sub(fact.tokens);
             self.tokens = self.tokens.saturating_sub(fact.tokens);
         }
@@ -94,7 +93,7 @@ impl ListTotals {
 }
 
 /// What changed from one request to the next.
-pub struct WindowChange {
+pub struct ListsChange {
     /// How many leading blocks stayed, of those that came and of those sent.
     pub came_keep: usize,
     pub sent_keep: usize,
@@ -128,7 +127,7 @@ impl NewestWindow {
     }
 
     /// Replaces the lists. What is needed of their blocks must be known.
-    pub fn change(&mut self, lists: Lists) -> WindowChange {
+    pub fn change(&mut self, lists: Lists) -> ListsChange {
         let Self { facts, came, sent, .. } = self;
         let came_keep = shared(&self.lists.came, &lists.came);
         let sent_keep = shared(&self.lists.sent, &lists.sent);
@@ -162,7 +161,7 @@ impl NewestWindow {
         let left_out = came_new.iter().copied().filter(|id| !sent.has(*id)).collect();
         self.count_turns(&lists.came, came_keep);
         self.lists = lists;
-        WindowChange { came_keep, sent_keep, came_new, sent_new, gone, left_out }
+        ListsChange { came_keep, sent_keep, came_new, sent_new, gone, left_out }
     }
 
     /// Counts turns: consecutive messages of people are one.
@@ -171,7 +170,7 @@ impl NewestWindow {
         for id in &came[self.turns.len()..] {
             let (turns, is_speaking) = self.turns.last().copied().unwrap_or_default();
             self.turns.push(match self.facts.get(id) {
-                Some(fact) if fact.source == BlockSource::Said && fact.is_said && !is_speaking => (turns + 1, true),
+                Some(fact) if fact.source == BlockSource::Said && !is_speaking => (turns + 1, true),
                 Some(fact) if matches!(fact.source, BlockSource::Said | BlockSource::System) => (turns, is_speaking),
                 _ => (turns, false),
             });
@@ -188,10 +187,18 @@ impl NewestWindow {
         (self.came.tokens, self.sent.tokens)
     }
 
-    /// Tokens sent, by source.
-    pub fn sources(&self) -> BTreeMap<String, u64> {
-        let some = self.sent.sources.iter().filter(|(_, tokens)| **tokens > 0);
-        some.map(|(source, tokens)| ((*source).to_owned(), *tokens)).collect()
+    /// Tokens sent, by part of the window.
+    pub fn parts(&self) -> BTreeMap<WindowPart, u64> {
+        let mut parts = self.sent.parts.clone();
+        let sent = &self.lists.sent;
+        let is_of_model = |id: &u32| self.facts.get(id).is_some_and(|fact| fact.source == BlockSource::Model);
+        for fact in sent[newest_from(sent, is_of_model)..].iter().filter_map(|id| self.facts.get(id)) {
+            let sum = parts.entry(fact.part).or_default();
+            *sum = sum.saturating_sub(fact.tokens);
+            *parts.entry(fact.part.of_newest()).or_default() += fact.tokens;
+        }
+        parts.retain(|_, tokens| *tokens > 0);
+        parts
     }
 }
 
@@ -206,7 +213,8 @@ mod tests {
         let mut newest = NewestWindow::new(0, 0, Observer::new(Dialects::builtin()));
         for id in 0..20 {
             let source = if id % 5 == 0 { BlockSource::Said } else { BlockSource::Output };
-            newest.facts.insert(id, BlockFact { source, tokens: u64::from(id) + 1, is_said: true });
+            let part = if id % 5 == 0 { WindowPart::People } else { WindowPart::Calls };
+            newest.facts.insert(id, BlockFact { source, part, tokens: u64::from(id) + 1 });
         }
         let steps: [(&[u32], &[u32]); 5] = [
             (&[0, 1, 2], &[0, 1, 2]),
@@ -220,7 +228,7 @@ mod tests {
             let change = newest.change(Lists { came: came.to_vec(), sent: sent.to_vec() });
             let sum = |list: &[u32]| list.iter().map(|id| u64::from(*id) + 1).sum::<u64>();
             assert_eq!(newest.tokens(), (sum(came), sum(sent)));
-            assert_eq!(newest.sources().values().sum::<u64>(), sum(sent));
+            assert_eq!(newest.parts().values().sum::<u64>(), sum(sent));
             assert_eq!(newest.turns(), came.iter().filter(|id| **id % 5 == 0).count() as u64);
             let gone: Vec<u32> = before.iter().copied().filter(|id| !sent.contains(id)).collect();
             assert!(gone.iter().all(|id| change.gone.contains(id)) && change.gone.iter().all(|id| gone.contains(id)));

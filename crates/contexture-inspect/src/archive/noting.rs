@@ -7,16 +7,16 @@ use contexture::item::{FunctionCall, FunctionCallOutput, Item, Outcome};
 use contexture::wire::{Digest, Format, Request, raw_digest};
 use contexture_gateway::account::record::RequestRecord;
 use contexture_gateway::write::StoreError;
-use contexture_text::spoken::{spoken, title_of};
+use contexture_text::spoken::title_of;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::block::{BlockDraft, BlockKind, BlockSource, RequestHead, head_drafts, item_draft, message_drafts};
 use super::super::made;
 use super::super::verdict;
-use super::super::view::RequestLine;
+use super::super::view::{Cost, RequestLine};
 use super::blocks;
 use super::lists::{self, Lists};
-use super::newest::{BlockFact, NewestWindow, WindowChange};
+use super::newest::{BlockFact, ListsChange, NewestWindow};
 use super::writing::{
     add_to_conversation, drop_answer, place_answer, sent_as_it_came, write_answer, write_conversation, write_places,
     write_request,
@@ -228,8 +228,13 @@ impl Archive {
         }
         note_outcome(&mut line, record, before.as_ref());
         transaction
-            .prepare_cached("UPDATE requests SET line = ?3 WHERE conversation = ?1 AND n = ?2")?
-            .execute(params![ticket.conversation, ticket.n as i64, serde_json::to_string(&line)?])?;
+            .prepare_cached("UPDATE requests SET line = ?3, tokens = ?4 WHERE conversation = ?1 AND n = ?2")?
+            .execute(params![
+                ticket.conversation,
+                ticket.n as i64,
+                serde_json::to_string(&line)?,
+                line.sent_tokens as i64
+            ])?;
         add_to_conversation(&transaction, &ticket.conversation, record)?;
         transaction.commit()?;
         Ok(())
@@ -240,16 +245,17 @@ impl Archive {
 fn note_outcome(line: &mut RequestLine, record: &RequestRecord, before: Option<&RequestLine>) {
     line.record = record.clone();
     line.is_over = true;
-    line.cached_tokens = record.usage.filter(|usage| usage.total_input() > 0).map(|usage| {
-        let share = usage.cache_read as f64 / usage.total_input() as f64;
-        (share * line.sent_tokens as f64) as u64
-    });
+    if let Some(usage) = record.usage.filter(|usage| usage.total_input() > 0) {
+        let sent = usage.total_input();
+        let came = record.bill.map_or(sent, |bill| bill.came);
+        line.count_as(sent, came, usage.cache_read);
+    }
     let verdicts = verdict::of(line, before);
     line.verdicts.extend(verdicts);
 }
 
 /// What the model answered to the request before, as far as this one says it.
-fn answer_in(last: &NewestWindow, change: &WindowChange) -> Vec<u32> {
+fn answer_in(last: &NewestWindow, change: &ListsChange) -> Vec<u32> {
     let is_of_model = |id: &&u32| last.facts.get(id).is_some_and(|fact| fact.source == BlockSource::Model);
     last.lists.came[change.came_keep..].iter().take_while(is_of_model).copied().collect()
 }
@@ -370,7 +376,7 @@ fn line_of(
     connection: &Connection,
 ) -> Result<RequestLine, StoreError> {
     let turn = last.turns();
-    let is_said = |id: &&u32| last.facts.get(id).is_some_and(|fact| fact.is_said);
+    let is_said = |id: &&u32| last.facts.get(id).is_some_and(|fact| fact.source == BlockSource::Said);
     let said = match turn != last.turn {
         true => last.lists.came.iter().rev().find(is_said).map(|id| text_of(connection, *id)).transpose()?,
         false => None,
@@ -385,36 +391,25 @@ fn line_of(
         said: said.and_then(|text| title_of(&text)),
         sent_tokens,
         came_tokens,
-        sources: last.sources(),
+        parts: last.parts(),
         cached_tokens: None,
         sent_blocks: last.lists.sent.len() as u64,
         came_blocks: last.lists.came.len() as u64,
         is_over: false,
         verdicts: changed.unwrap_or_default(),
         record: seen.record.clone(),
+        cost: Cost::default(),
     })
 }
 
 /// Reads what is needed of blocks that were written before this run.
 fn read_facts(connection: &Connection, last: &mut NewestWindow, lists: &Lists) -> Result<(), StoreError> {
-    let sql = "SELECT source, tokens, CASE WHEN source = 'said' THEN text ELSE '' END FROM blocks WHERE id = ?1";
-    let mut statement = connection.prepare_cached(sql)?;
     let news = |before: &[u32], list: &[u32]| list[lists::shared(before, list)..].to_vec();
     let mut new = news(&last.lists.came, &lists.came);
     new.extend(news(&last.lists.sent, &lists.sent));
-    for id in &new {
-        if last.facts.contains_key(id) {
-            continue;
-        }
-        let read = |row: &rusqlite::Row<'_>| {
-            let (source, start) = (row.get::<_, String>(0)?, row.get::<_, String>(2)?);
-            let source = BlockSource::named(&source).unwrap_or(BlockSource::Output);
-            let is_said = source == BlockSource::Said && spoken(&start).is_some();
-            Ok(BlockFact { source, tokens: row.get::<_, i64>(1)? as u64, is_said })
-        };
-        if let Some(fact) = statement.query_row(params![id], read).optional()? {
-            last.facts.insert(*id, fact);
-        }
+    new.retain(|id| !last.facts.contains_key(id));
+    for (id, row) in blocks::rows(connection, &new)? {
+        last.facts.insert(id, BlockFact { source: row.source, part: row.part(), tokens: row.tokens });
     }
     Ok(())
 }

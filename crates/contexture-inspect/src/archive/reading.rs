@@ -10,10 +10,10 @@ use super::super::block::BlockKind;
 use super::super::text::floor;
 use super::super::timeline::{Timeline, ToolStep};
 use super::super::view::{
-    BlockLine, BlockState, BlockText, ConversationLine, ListPage, RequestLine, SearchHit, TurnStart, WindowForm,
+    BlockLine, BlockState, BlockText, ConversationLine, Cost, ListPage, ReadLines, RequestLine, TextHit, WindowForm,
     WindowPage,
 };
-use super::super::window::{ComparedWindow, ShownBlock, boundary, first_difference};
+use super::super::window::{ComparedWindow, ShownBlock, TokenScale, boundary, first_difference};
 use super::Archive;
 use super::blocks::{self, BlockRow, COLUMNS};
 use super::lists::{self, Lists};
@@ -77,7 +77,7 @@ fn conversation_line(row: &Row<'_>) -> rusqlite::Result<ConversationLine> {
         is_unread: row.get::<_, i64>(19)? == super::UNREAD,
         stopped: row.get(20)?,
         largest: number(21)?,
-        unsendable: number(22)?,
+        beyond: number(22)?,
         simulated: number(23)?,
         agent: row.get(24)?,
         project: row.get(25)?,
@@ -123,7 +123,8 @@ impl Archive {
     pub fn conversation(&self, id: &str) -> Result<Option<ConversationLine>, StoreError> {
         let connection = self.lock();
         let sql = format!("SELECT {CONVERSATION} FROM conversations WHERE id = ?1");
-        Ok(connection.prepare_cached(&sql)?.query_row(params![id], conversation_line).optional()?)
+        let line = connection.prepare_cached(&sql)?.query_row(params![id], conversation_line).optional()?;
+        line.map(|line| Ok(ConversationLine { shape: shape(&connection, &line)?, ..line })).transpose()
     }
 
     /// Requests of a conversation starting at a number, in order.
@@ -138,28 +139,13 @@ impl Archive {
             statement.query_map(params![conversation, from as i64, limit as i64], |row| row.get::<_, String>(0))?;
         let mut items: Vec<RequestLine> = Vec::new();
         for row in rows {
-            items.push(serde_json::from_str(&row?)?);
+            let line: RequestLine = serde_json::from_str(&row?)?;
+            items.push(RequestLine { cost: Cost::of(&line.record), ..line });
         }
         let sql = "SELECT count(*) FROM requests WHERE conversation = ?1";
         let total: i64 = connection.prepare_cached(sql)?.query_row(params![conversation], |row| row.get(0))?;
         let next = items.last().map(|line| line.n + 1).filter(|next| *next <= total as u64);
         Ok(ListPage { items, total: Some(total as u64), next })
-    }
-
-    /// The turns of a conversation.
-    ///
-    /// # Errors
-    /// The archive cannot be read.
-    pub fn turns(&self, conversation: &str) -> Result<Vec<TurnStart>, StoreError> {
-        let connection = self.lock();
-        let sql = "SELECT n, json_extract(line, '$.turn'), json_extract(line, '$.said') FROM requests
-                   WHERE conversation = ?1 AND json_extract(line, '$.said') IS NOT NULL ORDER BY n";
-        let mut statement = connection.prepare_cached(sql)?;
-        let number = |row: &Row<'_>, at: usize| row.get::<_, i64>(at).map(|number| number as u64);
-        let rows = statement.query_map(params![conversation], |row| {
-            Ok(TurnStart { n: number(row, 0)?, turn: number(row, 1)?, said: row.get(2)? })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Calls a function with each request.
@@ -199,10 +185,14 @@ impl Archive {
         let steps = facts.iter().filter_map(|(id, fact)| Some((*id, fact.step.clone()?))).collect();
         let compared = ComparedWindow { came: &lists.came, sent: &lists.sent, before: &before, steps: &steps };
         let shown = compared.shown(asked.form);
-        let tokens = |id: u32| facts.get(&id).map_or(0, |fact| fact.tokens);
-        let mut states: BTreeMap<String, u64> = BTreeMap::new();
+        let own = |id: u32| facts.get(&id).map_or(0, |fact| fact.tokens);
+        let total = if asked.form == WindowForm::Came { line.came_tokens } else { line.sent_tokens };
+        let is_there = |block: &&ShownBlock| block.state != BlockState::Gone;
+        let scale = TokenScale::new(total, shown.iter().filter(is_there).map(|block| own(block.id)).sum());
+        let tokens = |id: u32| scale.of(own(id));
+        let mut states = BTreeMap::new();
         for block in &shown {
-            *states.entry(api_name(block.state)).or_default() += 1;
+            *states.entry(block.state).or_default() += 1;
         }
         let cached = line.cached_tokens.filter(|_| asked.form != WindowForm::Came);
         let mut places: Vec<usize> = (0..shown.len()).collect();
@@ -218,13 +208,13 @@ impl Archive {
         Ok(Some(WindowPage {
             form: asked.form,
             total: shown.len() as u64,
-            tokens: shown.iter().filter(|block| block.state != BlockState::Gone).map(|block| tokens(block.id)).sum(),
+            tokens: total,
             first_difference: first_difference(&shown).map(|place| place as u64),
             cache_boundary: cached.map(|cached| boundary(&shown, tokens, cached) as u64),
             states,
             at,
             from,
-            blocks: self.block_lines(conversation, n, &wanted)?,
+            blocks: self.block_lines(conversation, n, &wanted, scale)?,
             next: (end < places.len() as u64).then_some(end),
         }))
     }
@@ -234,6 +224,7 @@ impl Archive {
         conversation: &str,
         n: u64,
         wanted: &[(usize, ShownBlock)],
+        scale: TokenScale,
     ) -> Result<Vec<BlockLine>, StoreError> {
         let timeline = self.timeline(conversation)?;
         let connection = self.lock();
@@ -249,7 +240,8 @@ impl Archive {
             let grade = timeline.grade(shown.id, n);
             let reason = why.of(shown.state, since, left)?;
             let line = block_line(*place, row, shown, reason, grade, pins.contains(&shown.id), since);
-            lines.push(BlockLine { views: blocks::views(&connection, row)?, ..line });
+            let views = blocks::views(&connection, row)?;
+            lines.push(BlockLine { views, tokens: scale.of(row.tokens), ..line });
         }
         Ok(lines)
     }
@@ -333,7 +325,7 @@ impl Archive {
         conversation: Option<&str>,
         before: Option<u64>,
         limit: u64,
-    ) -> Result<ListPage<SearchHit>, StoreError> {
+    ) -> Result<ListPage<TextHit>, StoreError> {
         let pattern = format!("%{}%", words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let connection = self.lock();
         let sql = "SELECT number, conversation, n, is_sent, block, source, blocks.name, text, title
@@ -353,7 +345,7 @@ impl Archive {
     }
 }
 
-fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<SearchHit> {
+fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<TextHit> {
     let text: String = row.get(7)?;
     let at = find(&text, words).unwrap_or(0);
     let end = floor(&text, at + words.len());
@@ -361,7 +353,7 @@ fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<SearchHit> {
     let on_one_line = |text: &str| text.replace(['\n', '\r', '\t'], " ");
     let before = on_one_line(&text[start..at]);
     let source: String = row.get(5)?;
-    Ok(SearchHit {
+    Ok(TextHit {
         conversation: row.get(1)?,
         title: row.get(8)?,
         n: row.get::<_, i64>(2)? as u64,
@@ -418,17 +410,12 @@ fn place_of(connection: &Connection, conversation: &str, block: u32) -> Result<(
     Ok(place.unwrap_or((0, None)))
 }
 
-/// The name that the API has for a state or a grade.
-pub fn api_name(value: impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
 fn block_line(
     place: usize,
     row: &BlockRow,
     shown: &ShownBlock,
     reason: Option<String>,
-    grade: Option<super::super::timeline::BlockGrade>,
+    grade: Option<ReadLines>,
     is_pinned: bool,
     since: u64,
 ) -> BlockLine {
@@ -438,6 +425,7 @@ fn block_line(
         id: row.id,
         source: row.source,
         kind: row.kind,
+        part: row.part(),
         role: row.role.clone(),
         name: row.name.clone(),
         made: row.made.clone(),

@@ -5,7 +5,7 @@ use contexture_store::database::{migrate, version};
 use rusqlite::Connection;
 
 /// The schema version.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Tables by which an archive is known, each with a column that others hardly have.
 pub(super) const KNOWN_BY: &[(&str, &str)] =
@@ -57,6 +57,16 @@ ALTER TABLE requests ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 UPDATE requests SET tokens = coalesce(json_extract(line, '$.sent_tokens'), 0);
 ";
 
+/// Until version 2, requests had their tokens by sources of blocks.
+const SINCE_SECOND: &str = "
+UPDATE requests SET line = json_set(line, '$.parts', json_object(
+    'instructions', coalesce(json_extract(line, '$.sources.system'), 0) + coalesce(json_extract(line, '$.sources.tools'), 0),
+    'people', coalesce(json_extract(line, '$.sources.said'), 0),
+    'agent', coalesce(json_extract(line, '$.sources.model'), 0),
+    'files', coalesce(json_extract(line, '$.sources.file'), 0) + coalesce(json_extract(line, '$.sources.made'), 0),
+    'calls', coalesce(json_extract(line, '$.sources.output'), 0)));
+";
+
 /// Creates the tables, or refuses those of a newer version.
 pub fn make(connection: &Connection) -> Result<(), StoreError> {
     match version(connection)? {
@@ -68,6 +78,9 @@ pub fn make(connection: &Connection) -> Result<(), StoreError> {
     migrate(connection, VERSION, |transaction, found| {
         if found == 1 {
             transaction.execute_batch(SINCE_FIRST)?;
+        }
+        if matches!(found, 1 | 2) {
+            transaction.execute_batch(SINCE_SECOND)?;
         }
         Ok(transaction.execute_batch(TABLES)?)
     })

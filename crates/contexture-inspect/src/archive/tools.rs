@@ -7,7 +7,8 @@ use contexture_gateway::write::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::view::ToolLine;
-use super::Archive;
+use super::super::window::TokenScale;
+use super::{Archive, blocks, lists};
 
 impl Archive {
     /// The tools of a conversation that were declared or called: those that fill most of the windows first.
@@ -23,6 +24,7 @@ impl Archive {
             .query_row("SELECT requests FROM conversations WHERE id = ?1", params![conversation], |row| row.get(0))
             .optional()?
             .unwrap_or(0);
+        let scale = newest_scale(&connection, conversation, newest as u64)?;
         let billing = TokenCosts::read(&connection, conversation, &self.models)?;
         let sql = "SELECT block, n, left_n, name, tokens FROM places JOIN blocks ON id = block
                    WHERE conversation = ?1 AND source = 'tools' ORDER BY number";
@@ -30,7 +32,7 @@ impl Archive {
         let mut rows = statement.query(params![conversation])?;
         let mut tools: Vec<ToolLine> = Vec::new();
         while let Some(row) = rows.next()? {
-            let (name, tokens) = (row.get::<_, String>(3)?, row.get::<_, i64>(4)? as u64);
+            let (name, tokens) = (row.get::<_, String>(3)?, scale.of(row.get::<_, i64>(4)? as u64));
             let first = row.get::<_, i64>(1)?;
             let last = row.get::<_, Option<i64>>(2)?.map_or(newest, |left| left - 1);
             let requests = (last - first + 1).max(0) as u64;
@@ -41,11 +43,21 @@ impl Archive {
         }
         drop(rows);
         drop(statement);
-        add_uses(&connection, conversation, newest, &mut tools)?;
+        add_uses(&connection, conversation, newest, scale, &mut tools)?;
         let fills = |tool: &ToolLine| tool.carried + tool.tokens * tool.requests;
         tools.sort_by(|one, other| fills(other).cmp(&fills(one)).then(one.name.cmp(&other.name)));
         Ok(tools)
     }
+}
+
+/// The scale at which our own count becomes that of the newest request.
+fn newest_scale(connection: &Connection, conversation: &str, newest: u64) -> Result<TokenScale, StoreError> {
+    let sent = lists::read(connection, conversation, newest)?.sent;
+    let own = blocks::rows(connection, &sent)?.values().map(|row| row.tokens).sum();
+    let sql = "SELECT tokens FROM requests WHERE conversation = ?1 AND n = ?2";
+    let total: Option<i64> =
+        connection.query_row(sql, params![conversation, newest as i64], |row| row.get(0)).optional()?;
+    Ok(TokenScale::new(total.unwrap_or(0) as u64, own))
 }
 
 /// Adds what the calls of tools and their outputs fill of the windows.
@@ -53,6 +65,7 @@ fn add_uses(
     connection: &Connection,
     conversation: &str,
     newest: i64,
+    scale: TokenScale,
     tools: &mut Vec<ToolLine>,
 ) -> Result<(), StoreError> {
     let sql =
@@ -66,7 +79,7 @@ fn add_uses(
     let mut counted: HashSet<String> = HashSet::new();
     while let Some(row) = rows.next()? {
         let (is_call, name, call): (bool, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
-        let (first, tokens) = (row.get::<_, i64>(1)?, row.get::<_, i64>(6)? as u64);
+        let (first, tokens) = (row.get::<_, i64>(1)?, scale.of(row.get::<_, i64>(6)? as u64));
         let last = row.get::<_, Option<i64>>(2)?.map_or(newest, |left| left - 1);
         let requests = (last - first + 1).max(0) as u64;
         let place = match is_call {

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::view::RequestLine;
 use super::lists::{self, Lists, REQUESTS_PER_WHOLE, shared};
-use super::newest::WindowChange;
-use super::{ArchivedRequest, Ticket};
+use super::newest::ListsChange;
+use super::{ArchivedRequest, Ticket, blocks};
 
 /// Corrects a request that was sent again as it came, after the provider had refused it rewritten. Returns its lists.
 pub fn sent_as_it_came(connection: &Connection, ticket: &Ticket, line: &mut RequestLine) -> Result<Lists, StoreError> {
@@ -20,11 +20,10 @@ pub fn sent_as_it_came(connection: &Connection, ticket: &Ticket, line: &mut Requ
     write_sent(connection, conversation, *n, &before.sent, &lists.sent)?;
     write_sent(connection, conversation, n + 1, &lists.sent, &next.sent)?;
     correct_places(connection, conversation, *n, &rewritten, &lists)?;
-    line.sources.clear();
-    let mut statement = connection.prepare_cached("SELECT source, tokens FROM blocks WHERE id = ?1")?;
-    for id in &lists.sent {
-        let (source, tokens): (String, i64) = statement.query_row(params![id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        *line.sources.entry(source).or_default() += tokens as u64;
+    let rows = blocks::rows(connection, &lists.sent)?;
+    line.parts.clear();
+    for row in lists.sent.iter().filter_map(|id| rows.get(id)) {
+        *line.parts.entry(row.part()).or_default() += row.tokens;
     }
     (line.sent_tokens, line.sent_blocks) = (line.came_tokens, line.came_blocks);
     Ok(lists)
@@ -113,7 +112,7 @@ pub fn write_answer(connection: &Connection, conversation: &str, n: u64, blocks:
 pub fn write_request(
     connection: &Connection,
     seen: &ArchivedRequest<'_>,
-    change: &WindowChange,
+    change: &ListsChange,
     lists: &Lists,
     line: &RequestLine,
 ) -> Result<(), StoreError> {
@@ -142,7 +141,7 @@ pub fn write_places(
     connection: &Connection,
     conversation: &str,
     n: u64,
-    change: &WindowChange,
+    change: &ListsChange,
 ) -> Result<(), StoreError> {
     let sql = "INSERT OR IGNORE INTO places (conversation, block, n, is_sent) VALUES (?1, ?2, ?3, 0)";
     let mut came = connection.prepare_cached(sql)?;
@@ -202,7 +201,7 @@ pub fn add_to_conversation(
     let sql = "UPDATE conversations SET came = came + ?2, sent = sent + ?3, billed = billed + ?4,
                passed_through = passed_through + ?5, paid = paid + ?6, would_pay = would_pay + ?7,
                unpriced = unpriced + ?8, folds = folds + ?9, failed = failed + ?10, unsendable = unsendable + ?11,
-               simulated = simulated + ?12 WHERE id = ?1";
+               simulated = simulated + ?12, largest = max(largest, ?2, ?3) WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![
         conversation,
         bill.came as i64,
@@ -214,13 +213,8 @@ pub fn add_to_conversation(
         i64::from(billed.is_some() && dollars.is_none()),
         folds as i64,
         i64::from(record.status >= 400),
-        i64::from(is_unsendable(record)),
+        i64::from(bill.is_beyond),
         i64::from(record.is_simulated)
     ])?;
     Ok(())
-}
-
-/// Whether a request could not have been sent as it came, because the model takes less.
-pub fn is_unsendable(record: &RequestRecord) -> bool {
-    record.bill.zip(record.context).is_some_and(|(bill, context)| bill.came > context)
 }

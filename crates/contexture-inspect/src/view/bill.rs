@@ -45,8 +45,6 @@ pub struct BillLine {
     pub dearest: Vec<ExpensiveRequest>,
     /// How many of its requests have a simulated bill.
     pub simulated: u64,
-    /// How many could not have been sent as they came.
-    pub unsendable: u64,
 }
 
 /// An expensive request.

@@ -16,7 +16,7 @@ pub struct FileLine {
     /// The number of known lines.
     pub lines: u64,
     /// The same by grade.
-    pub graded: BTreeMap<String, u64>,
+    pub graded: BTreeMap<FileGrade, u64>,
     /// Whether these are all of its lines.
     pub is_whole: bool,
     /// How often it was read.
@@ -49,20 +49,21 @@ pub enum FileEventKind {
     Named,
 }
 
-/// How reliable the lines of a file that a block shows are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ShownGrade {
-    /// They are as they were shown.
-    Seen,
-    /// The file was changed since.
-    Overtaken,
-    /// The file was read again since.
-    ReadAgain,
+/// Lines of a file that the output of a read shows, as far as they are still known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReadLines {
+    /// The request that brought them.
+    pub n: u64,
+    /// How many.
+    pub count: u64,
+    /// How well they are known.
+    pub grade: FileGrade,
+    /// Why the grade is not higher.
+    pub reason: Option<String>,
 }
 
 /// How reliable the known lines of a file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileGrade {
     /// The disk has the same.

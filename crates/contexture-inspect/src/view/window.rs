@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use contexture_text::window_part::WindowPart;
 use serde::{Deserialize, Serialize};
 
-use super::files::{FileGrade, ShownGrade};
+use super::files::FileGrade;
 use crate::block::{BlockKind, BlockSource};
 
 /// The form in which a window is shown.
@@ -20,19 +21,23 @@ pub enum WindowForm {
 }
 
 impl WindowForm {
+    /// Its name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowForm::Sent => "sent",
+            WindowForm::Came => "came",
+            WindowForm::Before => "before",
+        }
+    }
+
     /// Parses a form by its name.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "sent" => Some(WindowForm::Sent),
-            "came" => Some(WindowForm::Came),
-            "before" => Some(WindowForm::Before),
-            _ => None,
-        }
+        [WindowForm::Sent, WindowForm::Came, WindowForm::Before].into_iter().find(|form| form.name() == name)
     }
 }
 
 /// The state of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockState {
     /// Sent as received.
@@ -66,7 +71,10 @@ pub struct FileView {
     pub count: u64,
     /// How well they are known.
     pub grade: FileGrade,
-    /// Why the grade is not higher.
+    /// The first and the last message at which they were seen or written, as the model is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moments: Option<(u32, u32)>,
+    /// What changed the file since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// Whether Contexture wrote them, as against the output of a read.
@@ -84,6 +92,8 @@ pub struct BlockLine {
     pub source: BlockSource,
     /// Its kind.
     pub kind: BlockKind,
+    /// The part of a window that it belongs to, wherever it stands.
+    pub part: WindowPart,
     /// The role of its author.
     pub role: String,
     /// The tool or file it is about.
@@ -95,7 +105,7 @@ pub struct BlockLine {
     /// The lines of files that it shows, if Contexture wrote it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<FileView>,
-    /// Tokens, by our own count.
+    /// Its tokens, as the provider counts this request.
     pub tokens: u64,
     /// Bytes of its text.
     pub bytes: u64,
@@ -110,7 +120,7 @@ pub struct BlockLine {
     pub reason: Option<String>,
     /// How reliable the file lines that it shows are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub grade: Option<ShownGrade>,
+    pub grade: Option<FileGrade>,
     /// Why the grade is not higher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_reason: Option<String>,
@@ -130,14 +140,14 @@ pub struct WindowPage {
     pub form: WindowForm,
     /// The number of blocks in the window.
     pub total: u64,
-    /// Tokens of the whole window, by our own count.
+    /// Tokens of the whole window.
     pub tokens: u64,
     /// The index of the first block that differs from what the form is compared with.
     pub first_difference: Option<u64>,
     /// The index of the first block that the provider did not read from its cache, judging by its figures.
     pub cache_boundary: Option<u64>,
     /// The number of blocks in each state.
-    pub states: BTreeMap<String, u64>,
+    pub states: BTreeMap<BlockState, u64>,
     /// The row of the requested block, if it is in the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,

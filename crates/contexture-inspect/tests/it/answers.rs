@@ -204,18 +204,17 @@ fn what_a_provider_has_compacted_is_said_not_to_be_seen() {
         (whole(&[&said, &call, &output, &summary, &said, &later, &seen]), RequestRecord::default()),
     ]);
     let before = archive.story("c", 1).unwrap().unwrap();
-    assert!(before.hidden.is_none() && before.pieces.iter().all(|piece| !piece.is_hidden));
-    assert!(before.views.iter().any(|view| view.path == "/before.rs"));
+    assert!(before.hidden.is_none() && before.files.iter().any(|file| file.path == "/before.rs"));
     let story = archive.story("c", 2).unwrap().unwrap();
     let hidden = story.hidden.expect("the provider's summary hides what is before it");
     // The message, the call and its output; the instructions are seen, and the message is said again.
     assert_eq!(hidden.blocks, 3);
     let summary = archive.block(hidden.block, 0, 1_000).unwrap().unwrap();
     assert_eq!(summary.text, "We looked at before.rs.");
-    let names: Vec<(&str, bool)> = story.pieces.iter().map(|piece| (&*piece.name, piece.is_hidden)).collect();
-    assert!(names.contains(&("instructions", false)) && names.contains(&("/before.rs", true)), "{names:?}");
-    assert!(names.contains(&("/after.rs", false)), "{names:?}");
-    let paths: Vec<&str> = story.views.iter().map(|view| &*view.path).collect();
+    let names: Vec<&str> = story.parts.iter().flat_map(|part| &part.largest).map(|block| block.name.as_str()).collect();
+    assert!(names.contains(&"You are careful.") && names.contains(&"/after.rs"), "{names:?}");
+    assert!(!names.contains(&"/before.rs"), "{names:?}");
+    let paths: Vec<&str> = story.files.iter().map(|file| &*file.path).collect();
     assert_eq!(paths, ["/after.rs"], "the model believes nothing about what it does not see");
 }
 

@@ -111,7 +111,7 @@ async fn all_formats(format: Format) {
     let lines = lines["items"].as_array().unwrap();
     let mut folds = lines.iter().filter(|line| line["verdicts"][0]["kind"] == "fold").peekable();
     let fold = *folds.peek().expect("something was folded");
-    assert!(fold["verdicts"][0]["text"].as_str().unwrap().starts_with("fold: "));
+    assert!(fold["verdicts"][0]["text"].as_str().unwrap().starts_with("folded to "));
     let (n, states) = (fold["n"].as_u64().unwrap(), |blocks: &[Value], state: &str| {
         blocks.iter().filter(|block| block["state"] == state).count()
     });
@@ -361,6 +361,53 @@ async fn recordings_are_shown_as_if_they_had_passed() {
     );
 }
 
+/// The data inside an exported page.
+fn exported(html: &str) -> String {
+    let text = html.split("type=\"text/plain\">").nth(1).unwrap().split('<').next().unwrap();
+    let value = |sign: char| match sign {
+        'A'..='Z' => sign as u32 - 'A' as u32,
+        'a'..='z' => sign as u32 - 'a' as u32 + 26,
+        '0'..='9' => sign as u32 - '0' as u32 + 52,
+        '+' => 62,
+        _ => 63,
+    };
+    let signs: Vec<u32> = text.trim_end_matches('=').chars().map(value).collect();
+    let bytes = signs.chunks(4).flat_map(|part| {
+        let bits = part.iter().fold(0, |bits, sign| bits << 6 | sign) << (6 * (4 - part.len()));
+        bits.to_be_bytes()[1..part.len()].to_vec()
+    });
+    let bytes: Vec<u8> = bytes.collect();
+    String::from_utf8(miniz_oxide::inflate::decompress_to_vec(&bytes).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_says_what_the_page_says_however_long_it_is() {
+    // More requests than the pictures of the page have columns.
+    let (_server, asking) = super::story::played(&super::story::recording(160), 20_000, None).await;
+    let count = asking.get("conversations/r1").await["requests"].as_u64().unwrap();
+    assert!(count > 300, "{count}");
+    let (status, html) = asking.status("conversations/r1/export").await;
+    assert_eq!(status, 200);
+    let data: Value = serde_json::from_str(&exported(&html)).unwrap();
+    for n in [1, 2, count / 2, count] {
+        let mut story = asking.get(&format!("conversations/r1/requests/{n}/story")).await;
+        assert_eq!(data["requests"][n as usize - 1], story["line"].take(), "{n}");
+        assert_eq!(data["stories"][n as usize - 1], story, "{n}");
+    }
+    for (path, name) in [("events", "events"), ("tools", "tools"), ("files", "files")] {
+        assert_eq!(data[name], asking.get(&format!("conversations/r1/{path}")).await["items"], "{name}");
+    }
+    let blocks = asking.window("r1", count, "sent").await;
+    let rows = data["windows"]["sent"].as_array().unwrap().iter().fold(Vec::new(), |mut rows, told| {
+        rows.truncate(told["keep"].as_u64().unwrap() as usize);
+        rows.extend(told["rows"].as_array().unwrap().iter().map(|row| row[0].clone()));
+        rows
+    });
+    assert_eq!(rows, blocks.iter().map(|block| block["id"].clone()).collect::<Vec<_>>());
+    // Most of a conversation is said again and again.
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_is_one_file_without_keys() {
     let mut agent = Agent::new(
@@ -373,9 +420,10 @@ async fn an_export_is_one_file_without_keys() {
     let id = asking.only_conversation().await["id"].as_str().unwrap().to_owned();
     let address = format!("{}/api/v1/conversations/{id}/export", asking.base);
     let html = asking.client.get(address).bearer_auth(&asking.token).send().await.unwrap().text().await.unwrap();
-    assert!(html.contains("[redacted: Anthropic key]") && html.contains("[redacted: password]"));
+    let data = exported(&html);
+    assert!(data.contains("[redacted: Anthropic key]") && data.contains("[redacted: password]"));
     for secret in ["0123456789abcdef", "hunter2", "correcthorse", "cd67ef89gh01"] {
-        assert!(!html.contains(secret), "{secret}");
+        assert!(!data.contains(secret) && !html.contains(secret), "{secret}");
     }
     assert!(!html.contains("<script>alert") && !html.contains(&asking.token) && !html.contains("src="));
     gateway.stop().await;
@@ -411,8 +459,8 @@ async fn a_refused_fold_is_called_refused() {
     }
     let line = asking.get(&format!("conversations/{id}/requests/{refused}")).await;
     assert!(line["sent_tokens"].as_u64() <= line["came_tokens"].as_u64(), "{line}");
-    let sources: u64 = line["sources"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
-    assert_eq!(json!(sources), line["sent_tokens"], "{line}");
+    let parts: u64 = line["parts"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
+    assert_eq!(json!(parts), line["sent_tokens"], "{line}");
     let told = line["verdicts"].to_string();
     assert!(told.contains("refused"), "{told}");
     gateway.stop().await;

@@ -96,6 +96,7 @@ fn an_archive_of_the_first_version_is_taken_over() {
         assert!(page.items[0].shape.iter().all(|tokens| *tokens > 0), "{:?}", page.items[0].shape);
         let story = archive.story("c", 2).unwrap().unwrap();
         assert_eq!((story.line.n, story.blocks), (2, 3));
+        assert_eq!(story.line.parts.values().sum::<u64>(), story.line.sent_tokens, "{:?}", story.line.parts);
         assert_eq!(archive.search("second", None, None, 10).unwrap().items.len(), 1);
         // What comes now goes on where it ended, and texts that are known are not stored again.
         let mut said = vec!["First things first", "A second thing"];

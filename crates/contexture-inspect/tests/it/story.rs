@@ -1,5 +1,7 @@
 //! What the API tells of a request: views with grades and causes, what was taken away, the answer, and the price.
 
+use std::collections::HashSet;
+
 use contexture::item::{FunctionCall, Item, Role};
 use contexture::transcript::Record;
 use contexture_gateway::simulate::played::Played;
@@ -58,21 +60,20 @@ async fn a_story_tells_what_the_model_knows_of_files() {
     let (_server, asking) = played(&recording(30), 8_000, None).await;
     let n = first_fold(&asking).await;
     let story = asking.get(&format!("conversations/r1/requests/{n}/story")).await;
-    let views = story["views"].as_array().unwrap();
-    let written: Vec<&Value> = views.iter().filter(|view| view["is_written"] == true).collect();
-    assert!(!written.is_empty(), "{story:#}");
-    let seen = written.iter().find(|view| view["grade"] == "seen").expect("a script ran after the read");
-    assert!(seen["cause"].as_str().unwrap().starts_with("at message"), "{seen}");
-    assert!(seen["path"].as_str().unwrap().ends_with(".rs") && seen["lines"].is_string(), "{seen}");
-    // Those from before a change are first.
-    let grades: Vec<&str> = views.iter().map(|view| view["grade"].as_str().unwrap()).collect();
-    let first_seen = grades.iter().position(|grade| *grade == "seen").unwrap_or(grades.len());
-    assert!(grades[first_seen..].iter().all(|grade| *grade != "changed" && *grade != "overtaken"), "{grades:?}");
+    let files = story["files"].as_array().unwrap();
+    let shown = files.iter().find(|file| file["messages"].is_array()).expect("a fold shows files");
+    assert!(shown["path"].as_str().unwrap().ends_with(".rs") && shown["lines"].as_u64() > Some(0), "{shown}");
+    // One row for each file, those that changed since first.
+    let paths: HashSet<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths.len(), files.len(), "{files:?}");
+    let changed: Vec<u64> = files.iter().map(|file| file["changed"].as_u64().unwrap()).collect();
+    assert!(changed.is_sorted_by(|one, other| one >= other), "{changed:?}");
     // The block says the same, and is named by what it holds.
     let window = asking.window("r1", n, "sent").await;
-    let block = window.iter().find(|block| block["id"] == seen["block"]).unwrap();
+    let block = window.iter().find(|block| block["id"] == shown["block"]).unwrap();
     assert_eq!((&block["source"], &block["made"]), (&json!("made"), &json!("views")), "{block}");
-    assert!(block["views"].as_array().unwrap().contains(seen), "{block}");
+    let view = block["views"].as_array().unwrap().iter().find(|view| view["path"] == shown["path"]).unwrap();
+    assert_eq!((&view["grade"], view["moments"].is_array()), (&json!("seen"), true), "{view}");
     assert!(block["name"].as_str().unwrap().contains("part_"), "{block}");
     // What the model is told is in the text itself.
     let text = asking.text("r1", block).await;
@@ -92,11 +93,17 @@ async fn what_was_taken_away_is_what_is_gone() {
     let count: u64 = removed.iter().map(|kind| kind["count"].as_u64().unwrap()).sum();
     assert_eq!(count, gone.len() as u64);
     // The window is told whole, to the token.
-    let pieces: Vec<&Value> = story["pieces"].as_array().unwrap().iter().collect();
-    assert_eq!(json!(tokens(&pieces)), story["line"]["sent_tokens"]);
-    assert!(story["line"]["sent_tokens"].as_u64() <= story["budget"].as_u64(), "{story:#}");
+    let parts: Vec<&Value> = story["parts"].as_array().unwrap().iter().collect();
+    let usage = &story["line"]["record"]["usage"];
+    let counted = ["input", "cache_read", "cache_write"].map(|kind| usage[kind].as_u64().unwrap()).iter().sum::<u64>();
+    assert_eq!(tokens(&parts), counted, "in the tokens that the provider counts");
+    assert_eq!(json!(counted), story["line"]["sent_tokens"]);
+    // The budget is the one that was asked for.
+    assert_eq!(story["line"]["record"]["budget"], 8_000, "{story:#}");
+    // Everything that left is named, and leads to its block.
+    assert!(removed.iter().all(|kind| kind["largest"][0]["block"].is_number()), "{removed:#?}");
     let fold = &story["fold"];
-    assert!(fold["estimated"]["cost"].is_number() && fold["billed"]["cost"].is_number(), "{fold:#}");
+    assert!(fold["estimated"]["dollars"].is_number() && fold["cost"]["dollars"].is_number(), "{fold:#}");
     if let Some(paid) = fold["paid_back"].as_u64() {
         let line = asking.get(&format!("conversations/r1/requests/{paid}")).await;
         assert_eq!(line["record"]["bill"]["has_paid_back"], true, "{line:#}");
@@ -166,9 +173,9 @@ async fn a_recording_has_its_own_model_and_its_own_dates_or_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_baseline_that_could_not_have_been_sent_says_so() {
+async fn requests_after_which_an_agent_would_have_summarised_are_told() {
     let (_server, asking) = played(&recording(30), 8_000, None).await;
-    assert_eq!(asking.get("conversations/r1").await["unsendable"], 0);
+    assert_eq!(asking.get("conversations/r1").await["beyond"], 0);
     let mut records = recording(4);
     let huge = FunctionCall::new("huge", "Bash", r#"{"command":"cat all"}"#);
     records.push(Record::response("", [huge]));
@@ -176,7 +183,7 @@ async fn a_baseline_that_could_not_have_been_sent_says_so() {
     records.push(Record::response("Done.", []));
     let (_server, asking) = played(&records, 100_000, Some("claude-sonnet-4-5")).await;
     let conversation = asking.get("conversations/r1").await;
-    assert_eq!(conversation["unsendable"], 1, "{conversation}");
+    assert_eq!(conversation["beyond"], 1, "{conversation}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,12 +224,11 @@ async fn what_the_program_of_an_agent_says_is_no_turn_of_a_person() {
         Record::response("Done.", []),
     ];
     let (_server, asking) = played(&records, 8_000, None).await;
-    let turns = asking.get("conversations/r1/turns").await;
-    let said: Vec<&str> =
-        turns["items"].as_array().unwrap().iter().map(|turn| turn["said"].as_str().unwrap()).collect();
+    let events = asking.get("conversations/r1/events").await;
+    let said: Vec<&str> = events["items"].as_array().unwrap().iter().filter_map(|turn| turn["said"].as_str()).collect();
     assert_eq!(said, ["fix the colours", "now the tests"]);
     let last = asking.get("conversations/r1/requests/3").await;
-    assert!(last["sources"]["system"].as_u64() > Some(0) && last["turn"] == 2, "{last}");
+    assert!(last["parts"]["instructions"].as_u64() > Some(0) && last["turn"] == 2, "{last}");
     // A conversation that begins with a command has the title of what is said first.
     let records = [
         Record::from(Item::user("<command-message>log</command-message>\n<command-name>/log</command-name>")),
@@ -233,9 +239,9 @@ async fn what_the_program_of_an_agent_says_is_no_turn_of_a_person() {
         Record::response("Done.", []),
     ];
     let (_server, asking) = played(&records, 8_000, None).await;
-    let turns = asking.get("conversations/r1/turns").await;
-    let turns: Vec<(&Value, &Value)> =
-        turns["items"].as_array().unwrap().iter().map(|turn| (&turn["n"], &turn["said"])).collect();
+    let events = asking.get("conversations/r1/events").await;
+    let turns = events["items"].as_array().unwrap().iter().filter(|event| event["said"].is_string());
+    let turns: Vec<(&Value, &Value)> = turns.map(|turn| (&turn["range"][0], &turn["said"])).collect();
     assert_eq!(turns, [(&json!(2), &json!("now the tests"))]);
     assert_eq!(asking.get("conversations/r1").await["title"], "now the tests");
 }
@@ -256,6 +262,36 @@ async fn the_picture_of_a_conversation_does_not_grow_with_it() {
         }
         assert_eq!(next, requests + 1);
         assert_eq!(json!(folds), asking.get("conversations/r1").await["folds"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_course_of_a_conversation_has_all_requests_and_all_dollars() {
+    let (_server, asking) = played(&recording(30), 8_000, Some("claude-sonnet-4-5")).await;
+    let events = asking.get("conversations/r1/events").await;
+    let (turns, others): (Vec<&Value>, Vec<&Value>) =
+        events["items"].as_array().unwrap().iter().partition(|event| event["said"].is_string());
+    let mut next = 1;
+    for event in &others {
+        assert_eq!(event["range"][0], next, "{event}");
+        next = event["range"][1].as_u64().unwrap() + 1;
+    }
+    let conversation = asking.get("conversations/r1").await;
+    assert_eq!(json!(next - 1), conversation["requests"]);
+    let folds = others.iter().filter(|event| event["verdict"]["kind"] == "fold").count();
+    assert_eq!(json!(folds), conversation["folds"]);
+    // The same account everywhere: of turns, of events, of the picture, of the list and of the bill.
+    let paid = conversation["dollars"][0].as_f64().unwrap();
+    let sum = |events: &[&Value]| events.iter().map(|event| event["cost"]["dollars"].as_f64().unwrap()).sum::<f64>();
+    let overview = asking.get("conversations/r1/overview").await;
+    let bill = asking.get("bill").await;
+    for other in [
+        sum(&turns),
+        sum(&others),
+        overview["cost"]["dollars"].as_f64().unwrap(),
+        bill["items"][0]["receipt"]["dollars"][0].as_f64().unwrap(),
+    ] {
+        assert!((other - paid).abs() < 1e-9, "{other} of {paid}");
     }
 }
 
