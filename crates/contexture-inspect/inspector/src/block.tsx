@@ -1,7 +1,7 @@
 // The whole text of one block.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, gradeNames, kindOf, number, safe, sourceNames, stateNames } from "./text";
+import { bytes, gradeNames, kindOf, number, range, safe, stateNames } from "./text";
 import type { Block, BlockText } from "./types";
 import { useAbout, useData } from "./use";
 
@@ -50,7 +50,8 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
     }
   };
   const canPin = about.can_act && first && !["system", "tools", "made"].includes(first.source) && first.kind !== "thought";
-  const label = first ? first.name || sourceNames[first.source]! : "";
+  const kind = first ? kindOf({ kind: first.kind, part: shown?.part, made: shown?.made }) : "";
+  const label = first?.name || kind || "A block";
   return (
     <aside class="detail" aria-label="Block">
       <header>
@@ -66,8 +67,7 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
       </header>
       {first && (
         <p class="dim facts">
-          {kindOf({ kind: first.kind, source: first.source, made: shown?.made })}
-          {shown && `, ${number(shown.tokens)} tokens`}, {bytes(first.bytes)}
+          {[kind, shown && `${number(shown.tokens)} tokens`, bytes(first.bytes)].filter(Boolean).join(", ")}
           {shown && shown.since > 0 && (
             <>
               , first in{" "}
@@ -97,7 +97,7 @@ export function BlockView({ conversation, id, shown, onClose, onRequest, onFile,
           {shown.views.map((view, at) => (
             <li key={at}>
               <button class="link" onClick={() => onFile(view.path)}><bdi>{safe(view.path)}</bdi></button> {view.lines}{" "}
-              <span class={`tag grade-${view.grade}`}>{gradeNames[view.grade]}</span> <bdi class="dim">{safe(view.cause ?? "")}</bdi>
+              <span class={`tag grade-${view.grade}`}>{gradeNames[view.grade]}</span> <bdi class="dim">{safe(view.cause ?? (view.moments ? `at message ${range(view.moments)}` : ""))}</bdi>
             </li>
           ))}
         </ul>

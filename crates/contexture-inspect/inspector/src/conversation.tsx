@@ -2,18 +2,20 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { BlockView } from "./block";
-import { titleOf } from "./conversations";
 import { Files } from "./files";
+import { titleOf } from "./home";
 import { Requests } from "./requests";
 import { go, here, type Route } from "./route";
-import { Jump, show } from "./jump";
+import { show } from "./jump";
+import { Mark } from "./mark";
 import { COLUMNS, OverviewView } from "./overview";
-import { Answer, Beliefs, Cost, Sentence, Signals, Sum, TakenAway, WindowPicture } from "./story";
+import { Answer, CostView, FilesShown, FoldView, Happened, Parts, Sentence, Signals } from "./story";
 import { number, plural, safe } from "./text";
-import { Tools, ToolsCard } from "./tools";
-import type { Block, Conversation, Form, Overview, RequestLine, Story, ToolLine } from "./types";
+import { Top } from "./top";
+import { Tools } from "./tools";
+import type { Block, Conversation, Form, Overview, RequestLine, Story } from "./types";
 import { useAbout, useData, useKeys, useLoaded } from "./use";
-import { Happened, Head, Window } from "./window";
+import { Window } from "./window";
 
 export interface News {
   count: number;
@@ -42,14 +44,11 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
     [id, n, news.n === n ? seen.current : 0],
   );
   const current = line.value?.n === n ? line.value : undefined;
-  // What was shown before stays until the new one is here.
-  const shownLine = current ?? line.value;
   const newest = news.n === n || news.n === (n ?? 0) + 1 ? seen.current : 0;
   const story = useLoaded<Story | undefined>(async () => (n ? data.story(id, n) : undefined), [id, n, newest]);
   const overview = useLoaded<Overview | undefined>(async () => (total > 0 ? data.overview(id, COLUMNS) : undefined), [id, total]);
-  const tools = useLoaded<ToolLine[] | undefined>(async () => (total > 0 ? data.tools(id) : undefined), [id, total]);
   // Shown together at first: a part that came later would push away what is read or clicked below it.
-  const isWhole = [overview, tools].every(({ value, error }) => value !== undefined || error !== undefined);
+  const isWhole = overview.value !== undefined || overview.error !== undefined;
   const shown = useShown(id, current, route, pinned);
   const to = (change: Partial<Route>, replace = true) => {
     setFollows(false);
@@ -62,6 +61,7 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
     n: () => step(1),
     b: () => step(-1),
     e: () => void nextEvent(),
+    a: () => to({ isAll: !here().isAll, block: route.block }),
     w: () => to({ tab: "window" }),
     Escape: () => (route.block !== undefined ? close() : go({})),
     p: () => document.getElementById("pin")?.click(),
@@ -71,14 +71,13 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
     document.getElementById("blocks")?.focus();
   };
   const nextEvent = async () => {
-    for (let from = (n ?? 0) + 1; from <= total; ) {
-      const page = await data.requests(id, from, 100);
-      const found = page.items.find((line) => line.verdicts.length > 0);
-      if (found) return to({ n: found.n, tab: "window" });
-      if (page.next === undefined) return;
-      from = page.next;
-    }
+    const events = await data.events(id);
+    const next = events.find(({ verdict, range }) => verdict && range[0] > (n ?? 0));
+    if (next) to({ n: next.range[0], tab: "window" });
   };
+  useEffect(() => {
+    document.title = n === undefined ? "Contexture" : `Request ${n} · Contexture`;
+  }, [n]);
   const form = (form: Form) => {
     to({ form, bySize: false });
     show("blocks-part");
@@ -91,64 +90,70 @@ export function ConversationView({ route, news }: { route: Route; news: News }) 
     onForm: form,
     onFile: (path: string) => to({ tab: "files" as const, path }, false),
   });
-  if (conversation.error) return <p class="note bad">{conversation.error}</p>;
-  if (!conversation.value || conversation.value.id !== id) return null;
+  if (conversation.error) return <><Top /><p class="note bad">{conversation.error}</p></>;
+  if (!conversation.value || conversation.value.id !== id) return <Top />;
   const isLive = about.is_live;
+  const lines = conversation.value;
   return (
-    <main class={`columns${route.n ? " has-request" : ""}${route.block !== undefined ? " has-block" : ""}`}>
-      <h1 class="unseen">{titleOf(conversation.value)}</h1>
-      <nav class="side" aria-label="Requests">
-        <Title conversation={conversation.value} onChanged={() => setPinned(pinned + 1)} isFollowing={follows} onFollow={isLive ? () => setFollows(!follows) : undefined} />
-        <Requests conversation={conversation.value} n={n} news={own ? news : { count: seen.current }} onSelect={(n) => to({ n })} onOpen={(n) => to({ n }, route.n !== undefined)} />
-      </nav>
-      <section class="main" aria-label="Request">
-        <div class="tabs" role="group" aria-label="What is shown">
-          <button class="back" onClick={() => to({ n: undefined })}>← requests</button>
-          {(["window", "files", "tools"] as const).map((tab) => (
-            <button key={tab} aria-pressed={route.tab === tab} onClick={() => to({ tab })}>
-              {{ window: "Window", files: "Files", tools: "Tools" }[tab]}
-            </button>
-          ))}
-          {n !== undefined && n < total && !follows && isLive && opened.current !== undefined && total > opened.current && (
-            <button class="newer" aria-label={plural(total - n, "newer request")} onClick={() => to({ n: total, tab: "window" })}>{number(total - n)} newer</button>
-          )}
-        </div>
-        {route.tab === "files" && (
-          <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
-        )}
-        {route.tab === "tools" && <Tools id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />}
-        {route.tab === "window" && !isRead && (
-          <p class="note">Reading the recording{total > 0 && `: ${plural(total, "request")} so far`} …</p>
-        )}
-        {route.tab === "window" && n !== undefined && isRead && (
-          <div class="page" key={id}>
-            {shownLine && <Head line={shownLine} />}
-            {story.value && isWhole && (
-              <>
-                <Sentence {...parts(story.value)} />
-                <OverviewView conversation={conversation.value} overview={overview.value} n={n} onRequest={(n) => to({ n }, false)} />
-                <WindowPicture {...parts(story.value)} />
-                <Happened line={story.value.line} onBefore={() => form("before")} />
-                <div class="cards">
-                  <Beliefs {...parts(story.value)} />
-                  <TakenAway {...parts(story.value)} />
-                  <Answer {...parts(story.value)} />
-                  <Cost {...parts(story.value)} />
-                  <Signals {...parts(story.value)} />
-                </div>
-                <ToolsCard tools={tools.value} onBlock={(n, block) => to({ n, block, form: "came" }, false)} onAll={() => to({ tab: "tools" }, false)} />
-                <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
-              </>
-            )}
-            {story.error && <p class="note bad">{story.error}</p>}
+    <>
+      <Top actions={<Actions conversation={lines} onChanged={() => setPinned(pinned + 1)} isFollowing={follows} onFollow={isLive ? () => setFollows(!follows) : undefined} />}>
+        {about.kind !== "export" && <a class="all" href="#/">all sessions ›</a>}
+        <h1><bdi>{titleOf(lines)}</bdi></h1>
+        {lines.simulated > 0 && <Mark model={lines.model} />}
+      </Top>
+      <main class={`columns${route.n ? " has-request" : ""}${route.block !== undefined ? " has-block" : ""}`}>
+        <nav class="side" aria-label="Requests">
+          <div class="side-head">
+            <p class="heading">{plural(lines.requests, "request")} · {plural(lines.turns, "turn")} · {plural(lines.folds, "fold")}</p>
+            <p class="small dim">{route.isAll ? "all requests" : "what happened"} · <button class="link" title="(a)" onClick={() => to({ isAll: !route.isAll, block: route.block })}>{route.isAll ? "show what happened" : "show all"}</button></p>
+            {(lines.agent || lines.project) && <p class="small dim"><bdi>{safe([lines.agent, lines.project].filter(Boolean).join(" · "))}</bdi></p>}
+            {lines.stopped && <p class="small dim">{safe(lines.stopped)}</p>}
           </div>
+          <Requests conversation={lines} n={n} isAll={route.isAll} news={own ? news : { count: seen.current }} onSelect={(n) => to({ n })} onOpen={(n) => to({ n }, route.n !== undefined)} />
+        </nav>
+        <section class="main" aria-label="Request">
+          <div class="tabs" role="group" aria-label="What is shown">
+            <button class="back" onClick={() => to({ n: undefined })}>← requests</button>
+            {(["window", "files", "tools"] as const).map((tab) => (
+              <button key={tab} aria-pressed={route.tab === tab} onClick={() => to({ tab })}>
+                {{ window: "Request", files: "Files", tools: "Tools" }[tab]}
+              </button>
+            ))}
+            {n !== undefined && n < total && !follows && isLive && opened.current !== undefined && total > opened.current && (
+              <button class="newer" aria-label={plural(total - n, "newer request")} onClick={() => to({ n: total, tab: "window" })}>{number(total - n)} newer</button>
+            )}
+          </div>
+          {route.tab === "files" && (
+            <Files id={id} path={route.path} total={total} onPath={(path) => to({ path, tab: "files" }, false)} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />
+          )}
+          {route.tab === "tools" && <Tools id={id} total={total} onBlock={(n, block) => to({ n, block, form: "came", tab: "window" }, false)} />}
+          {route.tab === "window" && !isRead && (
+            <p class="note">Reading the recording{total > 0 && `: ${plural(total, "request")} so far`} …</p>
+          )}
+          {route.tab === "window" && n !== undefined && isRead && story.value && isWhole && (
+            <div class="page" key={id} data-request={story.value.line.n}>
+              <Sentence {...parts(story.value)} />
+              <OverviewView conversation={lines} overview={overview.value} n={n} onRequest={(n) => to({ n }, false)} />
+              <Parts {...parts(story.value)} />
+              <FilesShown {...parts(story.value)} />
+              <FoldView {...parts(story.value)} />
+              <div class="pair">
+                <Answer {...parts(story.value)} />
+                <CostView {...parts(story.value)} />
+              </div>
+              <Signals {...parts(story.value)} />
+              <Happened {...parts(story.value)} />
+              <Window id={id} n={n} route={route} news={`${pinned} ${newest}`} />
+            </div>
+          )}
+          {story.error && <p class="note bad">{story.error}</p>}
+          {line.error && <p class="note bad">{line.error}</p>}
+        </section>
+        {route.block !== undefined && route.tab === "window" && (
+          <BlockView conversation={id} id={route.block} shown={shown} onClose={close} onRequest={(n) => to({ n, block: route.block, form: route.form === "before" ? "sent" : route.form })} onFile={(path) => to({ tab: "files", path }, false)} onChanged={() => setPinned(pinned + 1)} />
         )}
-        {line.error && <p class="note bad">{line.error}</p>}
-      </section>
-      {route.block !== undefined && route.tab === "window" && (
-        <BlockView conversation={id} id={route.block} shown={shown} onClose={close} onRequest={(n) => to({ n, block: route.block, form: route.form === "before" ? "sent" : route.form })} onFile={(path) => to({ tab: "files", path }, false)} onChanged={() => setPinned(pinned + 1)} />
-      )}
-    </main>
+      </main>
+    </>
   );
 }
 
@@ -163,20 +168,21 @@ function useShown(id: string, line: RequestLine | undefined, route: Route, news:
   return page.value?.blocks.find((shown) => shown.id === block);
 }
 
-interface TitleProps {
+interface ActionsProps {
   conversation: Conversation;
   onChanged: () => void;
   isFollowing: boolean;
   onFollow?: () => void;
 }
 
-function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
+/** What can be done with a conversation. */
+function Actions({ conversation, onChanged, isFollowing, onFollow }: ActionsProps) {
   const data = useData();
   const about = useAbout();
   const dialog = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState("");
   useEffect(() => setError(""), [conversation.id]);
-  const { id, requests, turns, folds, stopped, agent, project, billed } = conversation;
+  const { id, stopped } = conversation;
   const act = async (work: Promise<void>, then: () => void) => {
     try {
       await work;
@@ -193,27 +199,14 @@ function Title({ conversation, onChanged, isFollowing, onFollow }: TitleProps) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   };
   return (
-    <div class="title">
-      <a class="link all" href="#/">← all conversations</a>
-      <h2><bdi>{titleOf(conversation)}</bdi></h2>
-      <p class="dim">
-        <Jump to="requests">{plural(turns, "turn")}</Jump>, <Jump to="requests">{plural(requests, "request")}</Jump>
-        {folds > 0 && <>, <Jump to="overview">{plural(folds, "fold")}</Jump></>}
-        {(agent || project) && <bdi> · {safe([agent, project].filter(Boolean).join(" · "))}</bdi>}
-      </p>
-      {billed > 0 && <Sum conversation={conversation} />}
-      <div class="actions">
-        {onFollow && <button aria-pressed={isFollowing} onClick={onFollow}>Follow</button>}
-        {data.canExport && <button onClick={() => act(save(), () => {})}>Export</button>}
-        {about.can_act && (
-          <button aria-pressed={stopped !== undefined} title={stopped} onClick={() => act(data.folding(id, stopped !== undefined), onChanged)}>
-            No new folds
-          </button>
-        )}
-        {about.can_forget && <button onClick={() => dialog.current?.showModal()}>Forget…</button>}
-      </div>
-      {stopped && <p class="dim">{safe(stopped)}</p>}
-      {error && <p class="bad" role="alert">{error}</p>}
+    <div class="actions">
+      {error && <span class="bad" role="alert">{error}</span>}
+      {onFollow && <button aria-pressed={isFollowing} onClick={onFollow}>Follow</button>}
+      {about.can_act && (
+        <button aria-pressed={stopped !== undefined} title={stopped} onClick={() => act(data.folding(id, stopped !== undefined), onChanged)}>No new folds</button>
+      )}
+      {about.can_forget && <button onClick={() => dialog.current?.showModal()}>Forget…</button>}
+      {data.canExport && <button onClick={() => act(save(), () => {})}>Export</button>}
       <dialog ref={dialog} aria-label="Forget this conversation">
         <p>Forget this conversation? Its windows, decisions and receipts are deleted from this machine. The agent’s own history stays.</p>
         <form method="dialog">

@@ -1,7 +1,7 @@
 // The files that a conversation is about, and what happened to each.
 
 import { address } from "./route";
-import { gradeNames, plural, safe } from "./text";
+import { commonDirectory, gradeNames, pathParts, plural, safe } from "./text";
 import type { FileLine } from "./types";
 import { useData, useLoaded } from "./use";
 
@@ -19,11 +19,12 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
   if (path !== undefined) return <History id={id} path={path} total={total} onPath={onPath} onBlock={onBlock} />;
   if (files.error) return <p class="note bad">{files.error}</p>;
   if (!files.value) return null;
+  const common = commonDirectory(files.value.map(({ path }) => path));
   if (files.value.length === 0) return <p class="note">No call of this conversation read or changed a file.</p>;
   return (
     <div class="sheet">
       <table>
-        <caption>Files as far as the agent’s own calls tell, those in use last first</caption>
+        <caption>Files as far as the agent’s own calls tell, those in use last first{common && <>; where no other place is said, in <bdi class="path">{safe(common)}</bdi></>}</caption>
         <thead>
           <tr>
             <th scope="col">file</th>
@@ -31,16 +32,14 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
             <th scope="col">why not better</th>
             <th scope="col" class="right">read</th>
             <th scope="col" class="right">changed</th>
-            <th scope="col" class="right">last in</th>
+            <th scope="col" class="right nowrap">last at request</th>
           </tr>
         </thead>
         <tbody>
           {files.value.map((file) => (
             <tr key={file.path}>
               <td>
-                <button class="link path" onClick={() => onPath(file.path)}>
-                  <bdi>{safe(file.path)}</bdi>
-                </button>
+                <Path path={file.path} common={common} onPath={onPath} />
               </td>
               <td title={file.reason}>
                 <Graded file={file} />{" "}
@@ -49,12 +48,22 @@ export function Files({ id, path, total, onPath, onBlock }: Props) {
               <td class="why"><bdi>{safe(file.reason)}</bdi></td>
               <td class="right">{file.reads}</td>
               <td class="right">{file.changes}</td>
-              <td class="right">{file.last > 0 && <a href={address({ conversation: id, n: file.last })}>request {file.last}</a>}</td>
+              <td class="right">{file.last > 0 && <a href={address({ conversation: id, n: file.last })}>{file.last}</a>}</td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** A file by its name, and its directory as far as others have another one. */
+function Path({ path, common, onPath }: { path: string; common: string; onPath: Props["onPath"] }) {
+  const [name, directory] = pathParts(path.startsWith(common) ? path.slice(common.length) : path);
+  return (
+    <>
+      <button class="link strong" title={safe(path)} onClick={() => onPath(path)}><bdi>{safe(name)}</bdi></button> <bdi class="dim small">{safe(directory)}</bdi>
+    </>
   );
 }
 

@@ -1,23 +1,11 @@
-// Where a figure comes from. Three words, each with a sign of its own.
+// Whether figures are those of a provider.
 
-const marks = {
-  reported: { sign: "●", says: "reported: by the provider’s own figures" },
-  simulated: { sign: "◇", says: "simulated: a recording has no bill, so a provider’s cache was simulated" },
-  estimated: { sign: "≈", says: "estimated: nobody billed this" },
-} as const;
-
-export type Origin = keyof typeof marks;
-
-export function Mark({ origin }: { origin: Origin }) {
-  const { sign, says } = marks[origin];
+/** Says once that all figures of bills are simulated, and which model's prices they have. */
+export function Mark({ model }: { model: string }) {
+  const name = model.replace(" (assumed)", "");
   return (
-    <span class={`origin origin-${origin}`} title={says}>
-      <i aria-hidden="true">{sign}</i> {origin}
+    <span class="origin" title="A recording has no bill, so a provider’s cache was simulated.">
+      <i aria-hidden="true">◇</i> simulated{name && `, ${name}`}{name !== model && " assumed"}
     </span>
   );
-}
-
-/** What a bill is. */
-export function billed(isSimulated: boolean | undefined): Origin {
-  return isSimulated ? "simulated" : "reported";
 }

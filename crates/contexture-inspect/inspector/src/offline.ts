@@ -1,8 +1,8 @@
 // Everything from the file that the page is in.
 
-import type { About, Block, Conversation, Data, FileEvent, FileLine, Form, Hit, Overview, RequestLine, Source, State, Story, ToolLine } from "./types";
+import type { About, Block, Conversation, ConversationEvent, Data, FileEvent, FileLine, FileView, Form, Grade, Hit, Overview, Part, RequestLine, Source, State, Story, ToolLine } from "./types";
 
-type Row = [id: number, state: State, reason: number, grade: number, gradeReason: number, other: number];
+type Row = [id: number, state: State, reason: number, grade: Grade | null, gradeReason: number, other: number];
 
 interface Told {
   keep: number;
@@ -14,6 +14,7 @@ interface Told {
 interface Kept {
   source: Source;
   kind: string;
+  part: Part;
   role: string;
   name: string;
   call: string;
@@ -23,6 +24,7 @@ interface Kept {
   preview: string;
   since: number;
   made: string;
+  views: FileView[];
   text: string;
 }
 
@@ -37,13 +39,20 @@ interface Exported {
   history: Record<string, FileEvent[]>;
   tools: ToolLine[];
   overview: Overview;
+  events: ConversationEvent[];
   stories: Story[];
+}
+
+/** What the file has inside: compressed, as text. */
+async function unpacked(text: string): Promise<Exported> {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
 }
 
 const readOnly = () => Promise.reject(new Error("an exported conversation cannot be changed"));
 
-export function offline(json: string): Data {
-  const data: Exported = JSON.parse(json);
+export async function offline(text: string): Promise<Data> {
+  const data = await unpacked(text);
   const word = (place: number) => (place > 0 ? data.words[place - 1] : undefined);
 
   /** The rows of a window: each is told by what it shares with the one before. */
@@ -53,13 +62,12 @@ export function offline(json: string): Data {
     return rows;
   }
 
-  function block(n: number, row: Row, place: number): Block {
+  function block(row: Row, place: number, scale: number): Block {
     const [id, state, reason, grade, gradeReason, other] = row;
     const { text: _, call: __, ...kept } = data.blocks[id]!;
     return {
-      ...kept, place, id, state, is_pinned: false,
-      views: data.stories[n - 1]?.views.filter((view) => view.block === id && view.is_written),
-      reason: word(reason), grade: word(grade), grade_reason: word(gradeReason), other: other || undefined,
+      ...kept, place, id, state, is_pinned: false, tokens: Math.round(kept.tokens * scale),
+      reason: word(reason), grade: grade ?? undefined, grade_reason: word(gradeReason), other: other || undefined,
     };
   }
 
@@ -67,17 +75,20 @@ export function offline(json: string): Data {
     about: async () => data.about,
     conversations: async () => ({ items: [data.conversation], total: 1 }),
     conversation: async () => data.conversation,
-    turns: async () => data.requests.filter((line) => line.said).map(({ n, turn, said }) => ({ n, turn, said: said! })),
+    events: async () => data.events,
     async requests(_, from, limit) {
       const start = Math.max(0, from - 1);
       return { items: data.requests.slice(start, start + limit), total: data.requests.length };
     },
     async window(_, n, query) {
       const told = data.windows[query.form][n - 1]!;
-      let all = rows(query.form, n).map((row, place) => block(n, row, place));
+      const line = data.requests[n - 1]!;
+      const tokens = query.form === "came" ? line.came_tokens : line.sent_tokens;
+      const listed = rows(query.form, n);
+      const own = listed.reduce((sum, [id, state]) => sum + (state === "gone" ? 0 : data.blocks[id]!.tokens), 0);
+      let all = listed.map((row, place) => block(row, place, own > 0 ? tokens / own : 1));
       const states: Partial<Record<State, number>> = {};
       for (const { state } of all) states[state] = (states[state] ?? 0) + 1;
-      const tokens = all.reduce((sum, { state, tokens }) => sum + (state === "gone" ? 0 : tokens), 0);
       if (query.bySize) all = all.sort((one, other) => other.tokens - one.tokens);
       const at = query.block === undefined ? -1 : all.findIndex(({ id }) => id === query.block);
       const from = at < 0 ? query.from : Math.floor(at / query.limit) * query.limit;

@@ -1,10 +1,9 @@
-// The whole conversation as a picture: what was sent, by source, and what was billed beneath.
+// The whole conversation as a picture: what was sent, by its parts, and what was paid beneath.
 
 import { useMemo, useState } from "preact/hooks";
-import { Mark } from "./mark";
 import { address } from "./route";
-import { number, plural, short, sourceNames, sourceOrder } from "./text";
-import type { Column, Conversation, Overview } from "./types";
+import { dollars, number, partNames, parts, percent, plural, price, saved, short } from "./text";
+import type { Column, Conversation, Overview, Part } from "./types";
 
 /** Columns of the picture: more cannot be told apart. */
 export const COLUMNS = 240;
@@ -19,12 +18,16 @@ interface Props {
   onRequest: (n: number) => void;
 }
 
+/** One figure for a cost, so that bars can be compared. */
+const size = ({ cost }: Column) => cost.dollars ?? cost.billed;
+
 export function OverviewView({ conversation, overview, n, onRequest }: Props) {
   const [pointed, setPointed] = useState<Column | undefined>();
+  const [part, setPart] = useState<Part>();
   // Drawn once: another request of the same conversation moves only the frame around it.
   const drawn = useMemo(() => overview && draw(overview), [overview]);
   if (!overview || overview.columns.length === 0) return null;
-  const { columns, budget } = overview;
+  const { columns, budget, cost, again } = overview;
   const top = highest(overview);
   const at = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
@@ -37,61 +40,57 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
   };
   const chosen = n === undefined ? -1 : columns.findIndex(({ range }) => range[0] <= n && n <= range[1]);
   const handlers = { onClick: open, onMouseMove: (event: MouseEvent) => setPointed(at(event)), onMouseLeave: () => setPointed(undefined) };
-  const last = columns.at(-1)!.range[1];
-  const limit = (columns[chosen] ?? columns.at(-1)!).budget;
-  const says = pointed ?? (chosen < 0 ? undefined : columns[chosen]);
+  const ticks = ticksOf(top);
+  const y = (tokens: number) => `${100 * (1 - tokens / top)}%`;
+  const shown = parts.filter((part) => columns.some((column) => column.parts[part]));
   return (
-    <section class="overview" id="overview" tabIndex={-1} aria-label="The whole conversation">
+    <section class="overview" id="overview" tabIndex={-1} aria-label="The conversation">
       <div class="caption">
-        <h3>The whole conversation</h3>
-        <span class="dim">
-          what was sent, by source{columns.some(({ folds }) => folds > 0) && ", ▼ folds"}{limit !== undefined && `, line: the budget, ${short(limit)} here`}
-        </span>
-        <span class="right dim">request 1 … {last}</span>
-      </div>
-      <div class="graph">
-        <div class="folds" aria-hidden="true">
-          {columns.map((column, place) => column.folds > 0 && <i key={place} style={{ left: `${(100 * (place + 0.5)) / columns.length}%` }} />)}
-        </div>
-        <svg class="stack" viewBox={`0 0 ${columns.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={spoken(overview)} {...handlers}>
-          {drawn?.stacks}
-          {budget !== null && <polyline class="budget" points={columns.map((column, place) => budgetAt(column, place, top)).join(" ")} />}
-          {chosen >= 0 && <rect class="chosen" x={chosen} width={1} y={0} height={HIGH} />}
-        </svg>
-        <div class="turns" aria-hidden="true">
-          {columns.map((column, place) => column.begins && (
-            <i key={place} style={{ left: `${(100 * place) / columns.length}%` }}>{column.turn}</i>
+        <h2>The conversation</h2>
+        <ul class="legend right">
+          {shown.map((name) => (
+            <li key={name} onMouseEnter={() => setPart(name)} onMouseLeave={() => setPart(undefined)}><i class={`dot part-${name}`} />{partNames[name]}</li>
           ))}
+        </ul>
+      </div>
+      <div class={part ? `graph only-${part}` : "graph"}>
+        <div class="stacked">
+          <svg class="stack" viewBox={`0 0 ${columns.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={spoken(overview)} {...handlers}>
+            {drawn?.stacks}
+          </svg>
+          {ticks.map((tokens) => <i key={tokens} class="tick" style={{ top: y(tokens) }}><b>{short(tokens)}</b></i>)}
+          {budget !== null && <i class="budget" style={{ top: y(budget) }}>budget {short(budget)}</i>}
+        </div>
+        <div class="turns" aria-hidden="true">
+          {turnLabels(columns).map(({ place, turn }) => <i key={place} style={{ left: `${(100 * place) / columns.length}%` }}>turn {turn}</i>)}
         </div>
         <svg class="bills" viewBox={`0 0 ${columns.length} ${LOW}`} preserveAspectRatio="none" aria-hidden="true" {...handlers}>
           {drawn?.bills}
         </svg>
+        {chosen >= 0 && <i class="chosen" style={{ left: `${(100 * chosen) / columns.length}%`, width: `${100 / columns.length}%` }} />}
       </div>
-      <div class="caption">
+      <div class="caption small dim">
         <span>
-          {says ? (
-            <>
-              <a href={address({ conversation: conversation.id, n: says.n })}>request {says.n}</a>: {short(says.sent)} sent, {number(says.billed)} billed
-              {says.verdicts[0] && `, ${says.verdicts[0].text}`}
-            </>
+          {pointed ? (
+            <><b>Request {pointed.n}</b>: {short(pointed.sent)} sent, {price(pointed.cost)}{pointed.verdicts[0] && `, ${pointed.verdicts[0].text}`}</>
           ) : (
-            "billed for each request; red: more than three times the usual"
+            <>{conversation.simulated > 0 ? "would be billed" : "billed"} {price(cost)} in all{again.billed > 0 && <> · <i class="dot is-again" />folds and lost caches, {price(again)} of it</>}</>
           )}
         </span>
-        <span class="right dim">{conversation.simulated > 0 && <Mark origin="simulated" />}</span>
+        <Sum conversation={conversation} />
       </div>
       <details class="behind-picture">
         <summary>As a table</summary>
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="region" aria-label="The conversation as a table">
           <table>
-            <caption>What was sent and billed{columns.some(({ range }) => range[0] !== range[1]) && ", the dearest of some requests each"}</caption>
+            <caption>What was sent and paid{columns.some(({ range }) => range[0] !== range[1]) && ", the dearest of some requests each"}</caption>
             <thead>
               <tr>
                 <th scope="col">request</th>
                 <th scope="col" class="right">turn</th>
                 <th scope="col" class="right">sent</th>
-                {sourceOrder.map((source) => <th key={source} scope="col" class="right">{sourceNames[source]}</th>)}
-                <th scope="col" class="right">billed</th>
+                {shown.map((part) => <th key={part} scope="col" class="right">{partNames[part]}</th>)}
+                <th scope="col" class="right">paid</th>
                 <th scope="col">what happened</th>
               </tr>
             </thead>
@@ -101,8 +100,8 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
                   <td><a href={address({ conversation: conversation.id, n: column.n })}>{column.n}</a></td>
                   <td class="right">{column.turn}</td>
                   <td class="right">{number(column.sent)}</td>
-                  {sourceOrder.map((source) => <td key={source} class="right">{number(column.sources[source] ?? 0)}</td>)}
-                  <td class="right">{number(column.billed)}</td>
+                  {shown.map((part) => <td key={part} class="right">{number(column.parts[part] ?? 0)}</td>)}
+                  <td class="right">{price(column.cost)}</td>
                   <td>{column.verdicts.map(({ text }) => text).join("; ")}</td>
                 </tr>
               ))}
@@ -114,24 +113,47 @@ export function OverviewView({ conversation, overview, n, onRequest }: Props) {
   );
 }
 
-/** Tokens at the upper edge of the picture. */
-function highest({ columns, budget }: Overview): number {
-  return Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.06;
+/** What the whole conversation cost, and what it would have. */
+function Sum({ conversation: { dollars: paid, beyond } }: { conversation: Conversation }) {
+  if (!paid) return null;
+  const less = saved(paid);
+  return (
+    <span class="right conversation-sum">
+      as it came {dollars(paid[1])}{Math.abs(less) >= 0.005 && `: ${percent(Math.abs(less))} ${less > 0 ? "less" : "more"}`}
+      {beyond > 0 && `, nothing of it in ${plural(beyond, "request")} after the agent would have summarised`}
+    </span>
+  );
 }
 
-/** The budget over one column: it follows how the provider counts tokens, so it is not the same everywhere. */
-function budgetAt({ budget }: Column, place: number, top: number): string {
-  const y = HIGH * (1 - (budget ?? 0) / top);
-  return `${place},${y} ${place + 1},${y}`;
+/** Tokens at the upper edge of the picture. */
+function highest({ columns, budget }: Overview): number {
+  return Math.max(1, budget ?? 0, ...columns.map((column) => column.sent)) * 1.12;
+}
+
+/** Round numbers of tokens for the axis. */
+function ticksOf(top: number): number[] {
+  const about = top / 3;
+  const unit = 10 ** Math.floor(Math.log10(about));
+  const step = [1, 2, 5, 10].map((times) => times * unit).find((step) => step >= about)!;
+  return [1, 2, 3].map((times) => times * step).filter((tokens) => tokens < 0.92 * top);
+}
+
+/** Where turns begin, as far as their labels have room. */
+function turnLabels(columns: Column[]): { place: number; turn: number }[] {
+  const labels: { place: number; turn: number }[] = [];
+  columns.forEach(({ begins, turn }, place) => {
+    if (begins && place - (labels.at(-1)?.place ?? -Infinity) > columns.length / 16) labels.push({ place, turn });
+  });
+  return labels;
 }
 
 function draw(overview: Overview) {
-  const { columns, usual } = overview;
+  const { columns } = overview;
   const top = highest(overview);
-  const dearest = Math.max(1, ...columns.map((column) => column.billed));
+  const dearest = Math.max(...columns.map(size)) || 1;
   const bill = (column: Column, place: number) => {
-    const height = (LOW * column.billed) / dearest;
-    return <rect key={place} class={column.billed > 3 * usual ? "dear" : "plain"} x={place} width={0.85} y={LOW - height} height={height} />;
+    const height = (LOW * size(column)) / dearest;
+    return <rect key={place} class={column.is_billed_again ? "is-again" : "plain"} x={place} width={0.85} y={LOW - height} height={height} />;
   };
   return {
     stacks: columns.map((column, place) => <Stack key={place} column={column} place={place} top={top} />),
@@ -143,19 +165,19 @@ function Stack({ column, place, top }: { column: Column; place: number; top: num
   let y = HIGH;
   return (
     <>
-      {sourceOrder.map((source) => {
-        const height = (HIGH * (column.sources[source] ?? 0)) / top;
+      {parts.map((part) => {
+        const height = (HIGH * (column.parts[part] ?? 0)) / top;
         y -= height;
-        return height > 0 && <rect key={source} class={`fill-${source}`} x={place} width={1.02} y={y} height={height} />;
+        return height > 0 && <rect key={part} class={`part-${part}`} x={place} width={1.02} y={y} height={height} />;
       })}
     </>
   );
 }
 
 /** What the picture says, in words. */
-function spoken({ columns, budget, dear }: Overview): string {
+function spoken({ columns, budget, cost }: Overview): string {
   const folds = columns.reduce((sum, column) => sum + column.folds, 0);
   const most = Math.max(...columns.map((column) => column.sent));
   const within = budget === null ? "" : ` of a budget of ${short(budget)}`;
-  return `${plural(columns.at(-1)!.range[1], "request")}, at most ${short(most)} tokens${within}, ${plural(folds, "fold")}, ${plural(dear, "dear request")}. The table below has the figures.`;
+  return `${plural(columns.at(-1)!.range[1], "request")}, at most ${short(most)} tokens${within}, ${plural(folds, "fold")}, ${price(cost)}. The table below has the figures.`;
 }

@@ -50,7 +50,7 @@ export const remote: Data = {
   about: () => get("about"),
   conversations: (from, limit) => get("conversations" + query({ from, limit })),
   conversation: (id) => get(of(id)),
-  turns: (id) => items(get(`${of(id)}/turns`)),
+  events: (id) => items(get(`${of(id)}/events`)),
   requests: (id, from, limit) => get(`${of(id)}/requests` + query({ from, limit })),
   window: (id, n, { form, bySize, from, limit, block }: WindowQuery) =>
     get(`${of(id)}/requests/${n}/window` + query({ form, order: bySize ? "size" : "place", from, limit, block })),

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Form } from "./types";
 
 export interface Route {
-  view: "conversations" | "conversation" | "bill" | "search";
+  view: "home" | "conversation" | "bill" | "search";
   conversation?: string;
   /** The request; none yet if it is not said. */
   n?: number;
@@ -15,9 +15,14 @@ export interface Route {
   path?: string;
   by: string;
   words: string;
+  /** Of the sessions at home: the project, and by what they are sorted. */
+  project?: string;
+  sort: string;
+  /** Whether all requests are listed, and not only those in which something happened. */
+  isAll: boolean;
 }
 
-const start: Route = { view: "conversations", tab: "window", form: "sent", bySize: false, by: "conversation", words: "" };
+const start: Route = { view: "home", tab: "window", form: "sent", bySize: false, by: "conversation", words: "", sort: "date", isAll: false };
 
 /** A part of an address as it was meant; as it is where that cannot be told. */
 function decoded(part: string): string {
@@ -40,7 +45,7 @@ export function parse(hash: string): Route {
   const words = asked.get("q") ?? "";
   if (parts[0] === "bill") return { ...start, view: "bill", by: asked.get("by") ?? "conversation" };
   if (parts[0] === "search") return { ...start, view: "search", words, conversation: asked.get("in") ?? undefined };
-  if (parts[0] !== "c" || !parts[1]) return start;
+  if (parts[0] !== "c" || !parts[1]) return { ...start, words, project: asked.get("project") ?? undefined, sort: asked.get("sort") ?? start.sort };
   const form = asked.get("form");
   const tab = asked.get("tab");
   return {
@@ -51,6 +56,7 @@ export function parse(hash: string): Route {
     tab: tab === "files" || tab === "tools" ? tab : "window",
     form: form === "came" || form === "before" ? form : "sent",
     bySize: asked.get("order") === "size",
+    isAll: asked.get("list") === "all",
     block: whole(asked.get("block")),
     path: asked.get("path") ?? undefined,
   };
@@ -64,10 +70,16 @@ export function address(route: Partial<Route>): string {
     if (route.conversation) asked.set("in", route.conversation);
     return `#/search?${asked}`;
   }
-  if (!route.conversation) return "#/";
+  if (!route.conversation) {
+    if (route.words) asked.set("q", route.words);
+    if (route.project !== undefined) asked.set("project", route.project);
+    if (route.sort && route.sort !== start.sort) asked.set("sort", route.sort);
+    return asked.size > 0 ? `#/?${asked}` : "#/";
+  }
   if (route.tab && route.tab !== "window") asked.set("tab", route.tab);
   if (route.form && route.form !== "sent") asked.set("form", route.form);
   if (route.bySize) asked.set("order", "size");
+  if (route.isAll) asked.set("list", "all");
   if (route.block !== undefined) asked.set("block", String(route.block));
   if (route.path !== undefined) asked.set("path", route.path);
   const query = asked.size > 0 ? `?${asked}` : "";

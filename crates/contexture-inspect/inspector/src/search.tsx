@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { address } from "./route";
-import { safe, sourceNames } from "./text";
+import { safe } from "./text";
+import { Top } from "./top";
 import type { Hit } from "./types";
 import { useData } from "./use";
 
@@ -28,7 +29,9 @@ export function Search({ words, conversation }: { words: string; conversation: s
     setFound({ hits: [...found.hits, ...page.items], next: page.next, words });
   };
   return (
-    <div class="sheet wide" aria-live="polite">
+    <>
+    <Top />
+    <main class="sheet wide" aria-live="polite">
       <h1>
         Search for “<bdi>{safe(words)}</bdi>”
       </h1>
@@ -39,7 +42,7 @@ export function Search({ words, conversation }: { words: string; conversation: s
         {found?.hits.map((hit) => (
           <li key={`${hit.conversation} ${hit.block}`}>
             <a href={address({ conversation: hit.conversation, n: hit.n, form: hit.form, block: hit.block })}>
-              <i class={`dot dot-${hit.source}`} /> {sourceNames[hit.source]} <bdi class="name">{safe(hit.name)}</bdi>
+              <bdi class="name">{safe(hit.name) || "a text"}</bdi>
               <span class="dim">
                 {" "}
                 request {hit.n} of <bdi>{safe(hit.title)}</bdi>
@@ -56,6 +59,7 @@ export function Search({ words, conversation }: { words: string; conversation: s
         ))}
       </ul>
       {found?.next !== undefined && <button onClick={more}>More</button>}
-    </div>
+    </main>
+    </>
   );
 }

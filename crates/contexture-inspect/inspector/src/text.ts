@@ -1,5 +1,7 @@
 // Texts and numbers as people read them.
 
+import type { Cost, Part } from "./types";
+
 const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export function number(value: number): string {
@@ -15,7 +17,17 @@ export function short(value: number): string {
 }
 
 export function dollars(value: number): string {
-  return "$" + value.toFixed(value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
+  return "$" + (value >= 100 ? number(value) : value.toFixed(value >= 0.01 ? 2 : 4));
+}
+
+/** What something cost: dollars where prices are known. */
+export function price({ dollars: known, billed }: Cost): string {
+  return known === null ? `${short(billed)} tokens at the plain price` : known === 0 ? "$0" : dollars(known);
+}
+
+/** By how much less was paid, as a share; negative if it was more. */
+export function saved([paid, through]: [number, number]): number {
+  return through > 0 ? 1 - paid / through : 0;
 }
 
 export function bytes(value: number): string {
@@ -63,14 +75,17 @@ export function safe(text: string): string {
   });
 }
 
-export const sourceNames: Record<string, string> = {
-  system: "Instructions",
-  tools: "Tools",
-  said: "Said",
-  made: "Rewritten",
-  file: "Files",
-  output: "Tool output",
-  model: "Model",
+/** The parts of a window, in the order in which they are shown. */
+export const parts: Part[] = ["instructions", "project_rules", "people", "agent", "files", "calls", "newest"];
+
+export const partNames: Record<Part, string> = {
+  instructions: "Instructions",
+  project_rules: "AGENTS.md",
+  people: "People",
+  agent: "Agent",
+  files: "Files",
+  calls: "Calls",
+  newest: "Newest",
 };
 
 /** What Contexture wrote, by what it is. */
@@ -89,11 +104,11 @@ export const madeNames: Record<string, string> = {
 };
 
 /** The name of what a block is, as people know it. */
-export function kindOf({ kind, source, made }: { kind: string; source: string; made?: string }): string {
+export function kindOf({ kind, part, made }: { kind: string; part?: Part; made?: string }): string {
   if (kind === "call") return "Call";
   if (kind === "thought") return "Thought";
   if (kind === "compaction") return "The provider’s summary";
-  return (made && madeNames[made]) || sourceNames[source]!;
+  return (made && madeNames[made]) || (part ? partNames[part] : "");
 }
 
 /** The last part of a path, and what comes before it. */
@@ -102,13 +117,12 @@ export function pathParts(path: string): [string, string] {
   return [path.slice(at + 1), path.slice(0, Math.max(0, at))];
 }
 
-/** The end of a directory, as much of it as tells files apart. */
-export function shortDirectory(directory: string): string {
-  const parts = directory.split(/[/\\]/).filter(Boolean);
-  return parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : directory;
+/** The longest directory in which most of some paths are, with its last separator. */
+export function commonDirectory(paths: string[]): string {
+  const counts = new Map<string, number>();
+  for (const path of paths) for (let at = path.indexOf("/", 1); at > 0; at = path.indexOf("/", at + 1)) counts.set(path.slice(0, at + 1), (counts.get(path.slice(0, at + 1)) ?? 0) + 1);
+  return [...counts].filter(([, count]) => count > 1 && 2 * count > paths.length).reduce((most, [directory]) => (directory.length > most.length ? directory : most), "");
 }
-
-export const sourceOrder = ["system", "tools", "said", "made", "file", "output", "model"] as const;
 
 export const stateNames: Record<string, string> = {
   kept: "as it came",
@@ -130,3 +144,8 @@ export const gradeNames: Record<string, string> = {
   deleted: "deleted",
   unknown: "no line known",
 };
+
+/** A range of numbers in few letters. */
+export function range([first, last]: [number, number]): string {
+  return first === last ? String(first) : `${first}–${last}`;
+}

@@ -1,6 +1,5 @@
 // Tools by what they put into the windows, and by what declaring them costs.
 
-import { Mark } from "./mark";
 import { dollars, number, percent, plural, safe, short } from "./text";
 import type { ToolLine } from "./types";
 import { useData, useLoaded } from "./use";
@@ -12,20 +11,6 @@ interface Props {
 }
 
 const fills = (tool: ToolLine) => tool.carried + tool.tokens * tool.requests;
-
-/** Which tool fills the context, in few words. */
-export function ToolsCard({ tools, onBlock, onAll }: { tools: ToolLine[] | undefined; onBlock: Props["onBlock"]; onAll: () => void }) {
-  if (!tools || tools.length === 0) return null;
-  const sum = tools.reduce((sum, tool) => sum + fills(tool), 0);
-  return (
-    <section class="card" id="tools" tabIndex={-1} aria-label="Which tool fills the context">
-      <h3>Which tool fills the context</h3>
-      <Summary tools={tools} sum={sum} onBlock={onBlock} />
-      <Table tools={tools.slice(0, 5)} sum={sum} onBlock={onBlock} />
-      <button class="link" onClick={onAll}>All {plural(tools.length, "tool")}</button>
-    </section>
-  );
-}
 
 export function Tools({ id, total, onBlock }: Props) {
   const data = useData();
@@ -39,7 +24,7 @@ export function Tools({ id, total, onBlock }: Props) {
       <Summary tools={tools.value} sum={sum} onBlock={onBlock} />
       <Table tools={tools.value} sum={sum} onBlock={onBlock} />
       <p class="dim small">
-        Carried is what its calls, outputs and declaration fill of all windows together: their tokens, counted in every request in which they were sent, by our own count.
+        Carried is what its calls, outputs and declaration fill of all windows together: their tokens, counted in every request in which they were sent.
       </p>
     </div>
   );
@@ -66,8 +51,7 @@ function Summary({ tools, sum, onBlock }: { tools: ToolLine[]; sum: number; onBl
       )}
       {idle.length > 0 && (
         <>
-          <b>{plural(idle.length, "tool")}</b> of {tools.length} {idle.length === 1 ? "was" : "were"} never called: {number(add((tool) => tool.tokens))} tokens in every request, {number(add((tool) => tool.billed))} billed so far
-          {price > 0 && `, about ${dollars(price)}`} <Mark origin="estimated" />.
+          <b>{plural(idle.length, "tool")}</b> of {tools.length} {idle.length === 1 ? "was" : "were"} never called: {number(add((tool) => tool.tokens))} tokens in every request{price > 0 && `, about ${dollars(price)} so far`}.
         </>
       )}
     </p>

@@ -1,6 +1,8 @@
 // What the API hands out; docs/api.md documents it.
 
 export type Source = "system" | "tools" | "said" | "made" | "file" | "output" | "model";
+/** The parts of a window, by which all pictures are coloured. */
+export type Part = "instructions" | "project_rules" | "people" | "agent" | "files" | "calls" | "newest";
 export type Form = "sent" | "came" | "before";
 export type State = "kept" | "shortened" | "made" | "left_out" | "same" | "behind" | "new" | "gone";
 
@@ -41,8 +43,8 @@ export interface Conversation {
   dollars: [number, number] | null;
   folds: number;
   failed: number;
-  /** Requests that could not have been sent as they came. */
-  unsendable: number;
+  /** Requests that came after the agent would have summarised its conversation. */
+  beyond: number;
   /** Requests whose bill is simulated. */
   simulated: number;
   shape?: number[];
@@ -89,15 +91,16 @@ export interface RequestLine {
   n: number;
   turn: number;
   said?: string;
-  sources: Partial<Record<Source, number>>;
+  parts: Partial<Record<Part, number>>;
   sent_tokens: number;
   came_tokens: number;
   cached_tokens: number | null;
   sent_blocks: number;
   came_blocks: number;
   is_over: boolean;
-  verdicts: { kind: string; text: string }[];
+  verdicts: Verdict[];
   record: RequestRecord;
+  cost: Cost;
 }
 
 export type Grade = "verified" | "seen" | "changed" | "overtaken" | "read_again" | "deleted" | "unknown";
@@ -108,8 +111,20 @@ export interface FileView {
   lines: string;
   count: number;
   grade: Grade;
+  moments?: [number, number];
   cause?: string;
   is_written: boolean;
+}
+
+/** What something cost: in dollars where prices are known, else in tokens at the plain input price. */
+export interface Cost {
+  dollars: number | null;
+  billed: number;
+}
+
+export interface Verdict {
+  kind: string;
+  text: string;
 }
 
 export interface Column {
@@ -117,76 +132,84 @@ export interface Column {
   range: [number, number];
   turn: number;
   begins: boolean;
-  sources: Partial<Record<Source, number>>;
+  parts: Partial<Record<Part, number>>;
   sent: number;
   came: number;
-  billed: number;
+  cost: Cost;
+  is_billed_again: boolean;
   budget?: number;
   folds: number;
-  verdicts: { kind: string; text: string }[];
+  verdicts: Verdict[];
 }
 
 export interface Overview {
   columns: Column[];
   budget: number | null;
-  context: number | null;
-  usual: number;
-  dear: number;
+  cost: Cost;
+  /** What those requests cost that were billed again for what the provider had in its cache. */
+  again: Cost;
 }
 
-export interface Piece {
+export interface NamedBlock {
   block: number;
-  count: number;
-  source: Source;
-  made?: string;
   name: string;
   tokens: number;
-  is_cached: boolean;
-  is_unchanged: boolean;
-  /** Whether the model does not see it, because the provider has compacted it. */
-  is_hidden?: boolean;
-  views: number;
-  changed: number;
 }
 
-export interface FoldPrice {
-  cost: number;
-  saves_per_request: number;
+export interface PartLine {
+  part: Part;
+  tokens: number;
+  blocks: number;
+  largest: NamedBlock[];
+}
+
+/** A file of which a window shows lines. */
+export interface ShownFile {
+  path: string;
+  block: number;
+  lines: number;
+  verified: number;
+  changed: number;
+  messages?: [number, number];
+  requests?: [number, number];
+  causes?: string[];
 }
 
 export interface Story {
   line: RequestLine;
-  budget: number | null;
-  pieces: Piece[];
+  parts: PartLine[];
   blocks: number;
   /** What the model does not see, because the provider has compacted it. */
   hidden?: { block: number; blocks: number; tokens: number };
   again: number;
-  views: FileView[];
-  removed: { kind: string; count: number; tokens: number; block: number }[];
+  files: ShownFile[];
+  removed: { kind: string; count: number; tokens: number; largest: NamedBlock[] }[];
   fold?: {
     reason: string;
-    before_tokens: number;
-    after_tokens: number;
-    estimated: FoldPrice | null;
-    billed: FoldPrice | null;
+    left_out_tokens: number;
+    cost: Cost;
+    saves_per_request: Cost;
+    estimated?: Cost;
     paid_back: number | null;
     next: number | null;
-    left_out: string[];
     cut: [string, string, number][];
   };
+  /** The newest fold that had no room for the agent's own changes, with the files. */
   lost?: [number, string[]];
   /** Signs that something was missing, with the newest requests in which they were seen. */
   signals?: { kind: string; count: number; requests: number[] }[];
   answer: { id: number; kind: string; name: string; tokens: number; preview: string }[];
-  usual: number;
+  times_usual: number;
   dollars: [number, number] | null;
 }
 
-export interface Turn {
-  n: number;
+/** The start of a turn, a request in which something happened, or quiet ones. */
+export interface ConversationEvent {
+  range: [number, number];
   turn: number;
-  said: string;
+  said?: string;
+  verdict?: Verdict;
+  cost: Cost;
 }
 
 export interface Block {
@@ -194,6 +217,7 @@ export interface Block {
   id: number;
   source: Source;
   kind: string;
+  part: Part;
   role: string;
   name: string;
   made?: string;
@@ -279,6 +303,7 @@ export interface Receipt {
   billed: number;
   passed_through: number;
   dollars: [number, number] | null;
+  beyond?: number;
   folds: Note[];
 }
 
@@ -288,7 +313,6 @@ export interface BillLine {
   receipt: Receipt;
   dearest: { conversation: string; n: number; billed: number }[];
   simulated: number;
-  unsendable: number;
 }
 
 export interface BillPage {
@@ -323,7 +347,7 @@ export interface Data {
   about(): Promise<About>;
   conversations(from: number, limit: number): Promise<Page<Conversation>>;
   conversation(id: string): Promise<Conversation>;
-  turns(id: string): Promise<Turn[]>;
+  events(id: string): Promise<ConversationEvent[]>;
   requests(id: string, from: number, limit: number): Promise<Page<RequestLine>>;
   window(id: string, n: number, query: WindowQuery): Promise<WindowPage>;
   block(id: string, block: number, from: number): Promise<BlockText>;

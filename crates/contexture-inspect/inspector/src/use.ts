@@ -8,6 +8,9 @@ export const DataContext = createContext<Data>(null!);
 export const AboutContext = createContext<About>(null!);
 export const useData = () => useContext(DataContext);
 export const useAbout = () => useContext(AboutContext);
+/** Whether the server of the page has ended. */
+export const GoneContext = createContext(false);
+export const useServerGone = () => useContext(GoneContext);
 
 export interface Loaded<T> {
   value?: T;

@@ -1,11 +1,11 @@
-// One request: what became of it, and its window as blocks.
+// The window of a request, block by block.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { show } from "./jump";
 import { List } from "./list";
 import { go, here, type Route } from "./route";
-import { clock, gradeNames, kindOf, number, plural, safe, short, stateNames } from "./text";
-import type { Block, Form, Note, RequestLine, WindowPage } from "./types";
+import { gradeNames, kindOf, number, plural, safe, short, stateNames } from "./text";
+import type { Block, Form, WindowPage } from "./types";
 import { PAGE, useData, useKeys, useLoaded, usePages } from "./use";
 
 const ROW = 46;
@@ -57,13 +57,12 @@ export function Window({ id, n, route, news }: Props) {
     "1": seen(() => to({ form: "sent" })),
     "2": seen(() => to({ form: "came" })),
     "3": seen(() => to({ form: "before" })),
-    f: seen(() => to({ form: form === "sent" ? "came" : form === "came" ? "before" : "sent" })),
     o: seen(() => to({ bySize: !here().bySize })),
     d: seen(() => void jump()),
   });
   return (
     <div class="window" id="blocks-part" tabIndex={-1}>
-      <div class="caption"><h3>Every block</h3></div>
+      <div class="caption"><h2>Every block</h2></div>
       <Toolbar head={head} route={route} to={to} jump={jump} />
       {loaded && head && (
         <List
@@ -137,16 +136,16 @@ interface LineProps {
 }
 
 function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
-  const { source, kind, name, made, views, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
+  const { part, kind, name, made, views, state, reason, grade, tokens, preview, is_error, is_pinned } = block;
   const changed = views?.filter((view) => view.grade === "changed").length ?? 0;
   const share = largest > 0 ? Math.max(0.5, (100 * tokens) / largest) : 0;
   const quiet = state === "kept" || state === "same";
   return (
     <div class={`block block-${state}${isOpen ? " open" : ""}${isFirst ? " difference" : ""}`}>
       {isBoundary && <span class="boundary">the provider’s cache ends here</span>}
-      <i class={`edge edge-${source}`} />
+      <i class={`edge part-${part}`} />
       <div class="what">
-        <span class="source">{kindOf({ kind, source, made })}</span>
+        <span class="source">{kindOf({ kind, part, made })}</span>
         {name && <bdi class="name">{safe(name)}</bdi>}
         {is_error && <span class="tag bad">failed</span>}
         {is_pinned && <span class="tag">pinned</span>}
@@ -157,64 +156,8 @@ function Line({ block, isOpen, isBoundary, isFirst, largest }: LineProps) {
       <bdi class="preview">{preview === "…" || preview === "" ? "empty" : safe(preview)}</bdi>
       <div class="size">
         <b>{short(tokens)}</b>
-        <svg class="share" aria-hidden="true"><rect class={`fill-${source}`} width={`${share}%`} height="100%" /></svg>
+        <svg class="share" aria-hidden="true"><rect class={`part-${part}`} width={`${share}%`} height="100%" /></svg>
       </div>
     </div>
-  );
-}
-
-/** What a request is. */
-export function Head({ line }: { line: RequestLine }) {
-  const { record } = line;
-  useEffect(() => {
-    document.title = `Request ${line.n} · Contexture`;
-  }, [line.n]);
-  return (
-    <section class="head" aria-label={`Request ${line.n}`}>
-      <div class="heading">
-        <h2>Request {line.n}</h2>
-        <span class="dim">
-          {[`turn ${line.turn}`, clock(record.time_ms)].filter(Boolean).join(", ")}, <bdi>{safe(record.model)}</bdi>
-        </span>
-        {record.status >= 400 && <span class="tag bad">{record.status}</span>}
-        {!line.is_over && <span class="waiting">waiting for the answer</span>}
-      </div>
-    </section>
-  );
-}
-
-const decisions: Record<string, string> = {
-  fold: "Fold",
-  shorten: "Shortened",
-  "bring back": "Brought back",
-  cold: "Cache expired",
-  disk: "Compared with the disk",
-  reference: "Files put in",
-};
-
-/** Everything that was decided about a request, with its reason. */
-export function Happened({ line, onBefore }: { line: RequestLine; onBefore: () => void }) {
-  const told = new Map<string, { note: Note; count: number }>();
-  for (const note of line.record.decided) {
-    const key = note.what === "fold" ? `fold ${told.size}` : `${note.what} ${note.reason}`;
-    const known = told.get(key);
-    if (known) known.count += 1;
-    else told.set(key, { note, count: 1 });
-  }
-  const verdicts = line.verdicts.filter(({ kind }) => kind !== "fold" && kind !== "brought_back");
-  if (told.size === 0 && verdicts.length === 0) return null;
-  return (
-    <ul class="happened" aria-label="What happened" tabIndex={0}>
-      {verdicts.map(({ kind, text }) => (
-        <li key={text} class={`verdict-${kind}`}>{safe(text)}</li>
-      ))}
-      {[...told.values()].map(({ note, count }) => (
-        <li key={note.reason}>
-          <b>{decisions[note.what] ?? note.what}</b>
-          {count > 1 && ` × ${count}`}: {safe(note.reason)}.{" "}
-          {note.what === "fold" && <button class="link" onClick={onBefore}>Show what changed</button>}
-        </li>
-      ))}
-    </ul>
   );
 }

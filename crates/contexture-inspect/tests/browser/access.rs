@@ -31,15 +31,16 @@ async fn views(url: &str, browser: &Browser) -> Vec<(&'static str, String, &'sta
     let id = browser.run_later(id, json!([])).await.as_str().unwrap().to_owned();
     let view = |name, path: String, sees| (name, format!("{base}#/{path}"), sees);
     vec![
-        view("conversations", String::new(), "bring all modules"),
-        view("requests", format!("c/{id}"), "turns"),
-        view("request", format!("c/{id}/40"), "Request 40"),
+        view("home", String::new(), "bring all modules"),
+        view("requests", format!("c/{id}"), "what happened"),
+        view("all requests", format!("c/{id}/40?list=all"), "show what happened"),
+        view("request", format!("c/{id}/40"), "Request 40: "),
         view("before", format!("c/{id}/40?form=before"), "unchanged"),
         view("block", format!("c/{id}/40?block=20&form=came"), "first in"),
         view("files", format!("c/{id}/40?tab=files"), "module_3.rs"),
         view("history", format!("c/{id}/40?tab=files&path=/project/src/module_3.rs"), "all files"),
         view("tools", format!("c/{id}/40?tab=tools"), "Bash"),
-        view("bill", "bill?by=model".to_owned(), "per request"),
+        view("bill", "bill?by=model".to_owned(), "paid"),
         view("search", "search?q=handle_2".to_owned(), "Search for"),
     ]
 }
@@ -76,14 +77,19 @@ async fn every_view_fits_a_small_screen() {
         tokio::time::sleep(std::time::Duration::from_millis(150)).await;
         let wide = browser.run("return [document.documentElement.scrollWidth, innerWidth]").await;
         assert!(wide[0].as_u64() <= wide[1].as_u64() && wide[1] == 360, "{name}: {wide}");
+        if name == "bill" {
+            // What was paid is seen without scrolling aside.
+            let paid = "(() => { const box = document.querySelector('tbody td:nth-child(2)'); return box.innerText.startsWith('$') && box.getBoundingClientRect().right <= innerWidth; })()";
+            browser.until("dollars in view", paid).await;
+        }
         check(&browser, &format!("{name}, small")).await;
         browser.picture(&format!("{name}-small")).await;
     }
     // One thing at a time, with a way back.
     let url = views(&scene.url(), &browser).await[1].1.clone();
     browser.open(&url).await;
-    browser.click("#requests [role=option]", "fold").await;
-    browser.sees("Price: ").await;
+    browser.click("#requests [role=option]", "folded to").await;
+    browser.sees("billed again").await;
     browser.click("#blocks [role=option]", "").await;
     browser.until("the block", "document.querySelector('.detail .text pre')").await;
     browser.click("button.close", "").await;

@@ -100,8 +100,8 @@ async fn figures_of_a_long_conversation() {
     browser.sees("Part ").await;
     let paint = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0";
     let first = browser.run(paint).await.as_f64().unwrap();
-    browser.run("document.querySelector('#conversations [role=option]').click()").await;
-    browser.sees("Request 2000").await;
+    browser.run("document.querySelector('#sessions a').click()").await;
+    browser.sees("Request 2000: ").await;
     // From the key to the drawn window of another request, for requests all over the conversation.
     let script = "const done = arguments[arguments.length - 1]; const times = []; const base = location.hash.split('/').slice(0, 3).join('/');
         const one = (left) => {
@@ -110,7 +110,7 @@ async fn figures_of_a_long_conversation() {
             const start = performance.now();
             location.hash = base + '/' + n;
             const wait = () => {
-                const head = document.querySelector('.head h2')?.innerText === 'Request ' + n;
+                const head = document.querySelector('.page')?.dataset.request === String(n);
                 const blocks = document.querySelector('#blocks .row .name');
                 if (head && blocks && document.querySelector('#blocks').dataset.subject?.includes(' ' + n + ' ')) { times.push(performance.now() - start); setTimeout(() => one(left - 1), 20); }
                 else requestAnimationFrame(wait);
@@ -121,9 +121,10 @@ async fn figures_of_a_long_conversation() {
     let times = browser.run_later(script, json!([])).await;
     let mut times: Vec<f64> = times.as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
     times.sort_by(f64::total_cmp);
+    browser.keys("a").await;
     browser.run("document.getElementById('requests').focus()").await;
     browser.keys(HOME).await;
-    browser.sees("Request 1").await;
+    browser.sees("Request 1: ").await;
     // Rows that are empty while the list is scrolled through as fast as frames come.
     let script = "const done = arguments[arguments.length - 1]; const list = document.getElementById('requests'); let frames = 0, gaps = 0, slow = 0, last = performance.now();
         const step = () => { const now = performance.now(); if (now - last > 50) slow++; last = now; frames++; list.scrollTop += 400;

@@ -37,8 +37,8 @@ async fn contents_neither_run_nor_break_the_page() {
     let server = recorded(&[("<script>window.evil=1</script>.jsonl", recording())], 200_000).await;
     let browser = Browser::start(1440, 900).await;
     browser.open(&server.inspector().url()).await;
-    browser.until("the conversation", "document.querySelector('#conversations [role=option]')").await;
-    browser.run("document.getElementById('conversations').focus()").await;
+    browser.until("the conversation", "document.querySelector('#sessions a')").await;
+    browser.run("document.querySelector('#sessions a').focus()").await;
     browser.keys(crate::driver::ENTER).await;
     let list = async |what: &str, subject: &str| {
         let script = format!("document.querySelector('#blocks[data-subject*=\"{subject}\"] [role=option]')");
@@ -52,7 +52,7 @@ async fn contents_neither_run_nor_break_the_page() {
     browser.run("document.getElementById('blocks').focus()").await;
     browser.keys(&format!("{}{}", crate::driver::HOME, crate::driver::ENTER)).await;
     browser.sees("Show more").await;
-    for tab in ["Files", "Tools", "Window"] {
+    for tab in ["Files", "Tools", "Request"] {
         browser.click(".tabs button", tab).await;
     }
     browser.keys("/").await;
@@ -60,7 +60,7 @@ async fn contents_neither_run_nor_break_the_page() {
     browser.keys(crate::driver::ENTER).await;
     browser.until("hits", "document.querySelectorAll('.hits mark').length").await;
     browser.click(".top a", "Bill").await;
-    browser.sees("pass-through").await;
+    browser.sees("as it came").await;
     assert_eq!(browser.run("return window.evil ?? null").await, serde_json::Value::Null);
     assert_eq!(browser.run("return document.querySelectorAll('#app img, #app script, #app b b').length").await, 0);
     // What changes how text is read is shown instead of being obeyed.
