@@ -17,7 +17,7 @@ export function short(value: number): string {
 }
 
 export function dollars(value: number): string {
-  return "$" + (value >= 100 ? number(value) : value.toFixed(value >= 0.01 ? 2 : 4));
+  return "$" + (value >= 100 ? number(value) : value.toFixed(value >= 0.01 ? 2 : value >= 0.001 ? 3 : 4));
 }
 
 /** What something cost: dollars where prices are known. */

@@ -33,7 +33,7 @@ async fn views(url: &str, browser: &Browser) -> Vec<(&'static str, String, &'sta
     vec![
         view("home", String::new(), "bring all modules"),
         view("requests", format!("c/{id}"), "what happened"),
-        view("all requests", format!("c/{id}/40?list=all"), "show what happened"),
+        view("all requests", format!("c/{id}?list=all"), "show what happened"),
         view("request", format!("c/{id}/40"), "Request 40: "),
         view("before", format!("c/{id}/40?form=before"), "unchanged"),
         view("block", format!("c/{id}/40?block=20&form=came"), "first in"),
