@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+from pathlib import Path
 from typing import Any, Callable, Optional
 
 import pytest
 
 import contexture
 import work
+from contexture._conversations import Conversations
 from provider import Provider
 
 BUDGET = 20_000
@@ -200,20 +202,21 @@ FRAMEWORKS = {
 }
 
 
-def is_there(name: str) -> bool:
+def must_be_there(name: str) -> None:
     try:
-        return importlib.util.find_spec(name) is not None
+        is_there = importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
-        return False
+        is_there = False
+    if not is_there:
+        # It is named in the report.
+        pytest.skip(f"{name} is not installed")
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("door", ["base URL", "transport"])
 def test_a_framework(provider: Provider, name: str, streams: bool, door: str) -> None:
-    if not is_there(name):
-        # It is named in the report.
-        pytest.skip(f"{name} is not installed")
+    must_be_there(name)
     provider.script = Reading()
     if door == "transport":
         said, kept = FRAMEWORKS[name](Door(provider.url, provider.url[:-3], {"budget": BUDGET}), streams)
@@ -227,3 +230,29 @@ def test_a_framework(provider: Provider, name: str, streams: bool, door: str) ->
     assert b"Read all modules" in provider.bodies[-1] and b"src/m_0.py" in provider.bodies[-1]
     # The framework keeps everything; some count the instructions as a message.
     assert kept in (KEPT, KEPT + 1)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_a_framework_goes_on_after_restarts_and_a_refusal(
+    provider: Provider, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    must_be_there(name)
+    held = Conversations._of
+
+    def in_another_process(self: Conversations, *given: Any) -> Any:
+        self._held.clear()
+        return held(self, *given)
+
+    monkeypatch.setattr(Conversations, "_of", in_another_process)
+    provider.script = Reading()
+    provider.refuses = lambda _: "not in this form" if len(provider.bodies) == 10 and not provider.refusals else None
+    options = {"budget": BUDGET, "store": tmp_path}
+    said, kept = FRAMEWORKS[name](Door(provider.url, provider.url[:-3], options), False)
+    assert "all are read" in said and kept in (KEPT, KEPT + 1)
+    # It was folded when it was refused, and then sent as it was, of which the framework saw nothing.
+    assert provider.refusals == ["not in this form"] and len(provider.bodies) == MODULES + 2
+    refused, accepted = map(len, provider.bodies[9:11])
+    assert refused / 4 < BUDGET * 1.2 < accepted / 4
+    # What is necessary is folded all the same.
+    assert max(map(len, provider.bodies[11:])) / 4 < BUDGET * 1.2
+    assert len(list(tmp_path.iterdir())) == 1

@@ -1,5 +1,8 @@
 // Frameworks, each by base URL and by transport, with a scripted model, real calls of tools, and folds.
 import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
@@ -19,6 +22,15 @@ const SCHEMA = jsonSchema({ type: "object", properties: { path: { type: "string"
 
 const execute = async ({ path }) => fileText(Number(path.match(/\d+/)[0]));
 
+/** A model that reads one module after the other, and then says so. */
+function reading() {
+  let asked = 0;
+  return () => {
+    asked += 1;
+    return asked > MODULES ? "all are read" : [[`call_${asked}`, "read_file", { path: `src/m_${asked}.py` }]];
+  };
+}
+
 const FRAMEWORKS = {
   "Vercel AI SDK": (model, streams) => {
     const tools = { read_file: tool({ description: "Reads a file", inputSchema: SCHEMA, execute }) };
@@ -36,11 +48,7 @@ for (const [name, ask] of Object.entries(FRAMEWORKS)) {
   for (const door of ["base URL", "transport"]) {
     for (const streams of [false, true]) {
       test(`${name} by ${door}, ${streams ? "streamed" : "whole"}`, async () => {
-        let asked = 0;
-        const stand = await provider(() => {
-          asked += 1;
-          return asked > MODULES ? "all are read" : [[`call_${asked}`, "read_file", { path: `src/m_${asked}.py` }]];
-        });
+        const stand = await provider(reading());
         const g = door === "transport" ? undefined : await gateway({ upstream: stand.url, budget: BUDGET });
         const place = g === undefined ? { baseURL: stand.url, fetch: foldingFetch({ budget: BUDGET }) } : { baseURL: g.openai };
         const result = await ask(createOpenAI({ apiKey: "k", ...place }).chat("gpt-5"), streams);
@@ -57,4 +65,25 @@ for (const [name, ask] of Object.entries(FRAMEWORKS)) {
       });
     }
   }
+}
+
+for (const [name, ask] of Object.entries(FRAMEWORKS)) {
+  test(`${name} goes on after restarts and a refusal`, async () => {
+    const stand = await provider(reading());
+    stand.refuses = () => (stand.bodies.length === 10 && stand.refusals.length === 0 ? "not in this form" : undefined);
+    const store = mkdtempSync(join(tmpdir(), "contexture-"));
+    // Each request is of a program that was started again.
+    const fetch = (...given) => foldingFetch({ budget: BUDGET, store })(...given);
+    const result = await ask(createOpenAI({ apiKey: "k", baseURL: stand.url, fetch }).chat("gpt-5"), false);
+    assert.equal(await result.text, "all are read");
+    stand.close();
+    // It was folded when it was refused, and then sent as it was, of which the framework saw nothing.
+    assert.deepEqual(stand.refusals, ["not in this form"]);
+    assert.equal(stand.bodies.length, MODULES + 2);
+    const sizes = stand.bodies.map(({ text }) => text.length / 4);
+    assert.ok(sizes[9] < BUDGET * 1.2 && sizes[10] > BUDGET * 1.2);
+    // What is necessary is folded all the same.
+    assert.ok(Math.max(...sizes.slice(11)) < BUDGET * 1.2);
+    assert.equal(readdirSync(store).length, 1);
+  });
 }
