@@ -5,7 +5,7 @@ const { createHash } = require("node:crypto");
 const fs = require("node:fs");
 const { join } = require("node:path");
 
-const { ContextureError, StoreError } = require("./errors.js");
+const { InputError, StoreError } = require("./errors.js");
 const { Folder, checked } = require("./folder.js");
 
 /** Conversations in memory. One that comes back later is read from the store, or folded anew. */
@@ -79,8 +79,9 @@ class Conversations {
       return { conversation, folded };
     } catch (error) {
       // What is no request is for the provider to judge, and what goes wrong here must not end an agent.
-      if (error instanceof ContextureError || error instanceof SyntaxError || error instanceof TypeError) return undefined;
-      throw error;
+      const isNoRequest = [InputError, SyntaxError, TypeError].some((kind) => error instanceof kind);
+      if (!isNoRequest) process.emitWarning(`a request is sent as it is: ${error.message}`);
+      return undefined;
     }
   }
 

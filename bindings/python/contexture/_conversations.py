@@ -89,8 +89,12 @@ class Conversations:
         try:
             conversation = self._of(format, json.loads(body))
             folded = conversation.folder.request(body)
-        except (ContextureError, ValueError, TypeError, AttributeError):
-            # What is no request is for the provider to judge, and what goes wrong here must not end an agent.
+        except (ValueError, TypeError, AttributeError):
+            # What is no request is for the provider to judge.
+            return None
+        except Exception as error:
+            # What goes wrong here must not end an agent.
+            warnings.warn(f"a request is sent as it is: {error}", stacklevel=2)
             return None
         if folded.is_changed:
             conversation.keep()

@@ -11,7 +11,6 @@ import pytest
 
 import contexture
 import work
-from contexture._conversations import Conversations
 from provider import Provider
 
 BUDGET = 20_000
@@ -225,8 +224,9 @@ def test_a_framework(provider: Provider, name: str, streams: bool, door: str) ->
             said, kept = FRAMEWORKS[name](Door(g.openai, g.url, None), streams)
     assert "all are read" in said
     assert provider.refusals == [] and len(provider.bodies) == MODULES + 1
-    # About 80000 tokens were read.
-    assert max(map(len, provider.bodies)) / 4 < BUDGET * 1.2
+    # About 80000 tokens were read. A gateway that is late sends what is above its budget by up to a half.
+    most = BUDGET * (1.2 if door == "transport" else 1.8)
+    assert max(map(len, provider.bodies)) / 4 < most
     assert b"Read all modules" in provider.bodies[-1] and b"src/m_0.py" in provider.bodies[-1]
     # The framework keeps everything; some count the instructions as a message.
     assert kept in (KEPT, KEPT + 1)
@@ -236,10 +236,12 @@ def test_a_framework(provider: Provider, name: str, streams: bool, door: str) ->
 def test_a_framework_goes_on_after_restarts_and_a_refusal(
     provider: Provider, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    from contexture._conversations import Conversations
+
     must_be_there(name)
     held = Conversations._of
 
-    def in_another_process(self: Conversations, *given: Any) -> Any:
+    def in_another_process(self: Any, *given: Any) -> Any:
         self._held.clear()
         return held(self, *given)
 

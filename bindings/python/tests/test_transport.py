@@ -160,6 +160,18 @@ def test_what_is_no_conversation_passes(provider: Provider) -> None:
     assert provider.bodies[:3] == [b"{}", b'{"messages":[]}', b'{"input":[]}'] and len(provider.bodies) == 7
 
 
+def test_what_goes_wrong_inside_ends_no_agent(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    from contexture._conversations import Conversations
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(Conversations, "_of", broken)
+    with pytest.warns(UserWarning, match="a request is sent as it is: no room"):
+        ask(provider, contexture.FoldingTransport(budget=BUDGET), work.chat(1))
+    assert sent(provider) == [work.chat(1)]
+
+
 def test_options_that_cannot_be_used_are_said_when_a_transport_is_made() -> None:
     for kind in (contexture.FoldingTransport, contexture.AsyncFoldingTransport):
         with pytest.raises(contexture.InputError):

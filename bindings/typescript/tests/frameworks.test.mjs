@@ -59,7 +59,9 @@ for (const [name, ask] of Object.entries(FRAMEWORKS)) {
         assert.ok(g === undefined || receipt.folds.length > 0, inspect(receipt));
         assert.deepEqual(stand.refusals, []);
         assert.equal(stand.bodies.length, MODULES + 1);
-        assert.ok(Math.max(...stand.bodies.map(({ text }) => text.length)) / 4 < BUDGET * 1.2);
+        // A gateway that is late sends what is above its budget by up to a half.
+        const most = BUDGET * (g === undefined ? 1.2 : 1.8);
+        assert.ok(Math.max(...stand.bodies.map(({ text }) => text.length)) / 4 < most);
         const last = stand.bodies.at(-1).text;
         for (const kept of ["Read all modules", "src/m_1.py", "Be careful."]) assert.ok(last.includes(kept), last.slice(0, 2_000));
       });
