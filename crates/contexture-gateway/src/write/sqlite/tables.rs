@@ -70,6 +70,14 @@ const SUMMED: [SummedRows; 7] = [
     SummedRows { table: "requests", sum: "sum", columns: "session, time_ms, record" },
 ];
 
+/// Lets programs of the second version go on with a file that is of this one by now: they do not write the newer columns,
+/// so what these say of a row is no longer true of it.
+const OLDER: &str = "
+CREATE TRIGGER IF NOT EXISTS conversations_by_older AFTER UPDATE ON conversations
+WHEN NEW.whole IS NOT NULL AND NEW.whole IS OLD.whole
+BEGIN UPDATE conversations SET steps = NULL, decisions = NULL, behind = NULL, whole = NULL WHERE id = NEW.id; END;
+";
+
 /// The columns that came after the first version.
 const ADDED: [(&str, &str); 10] = [
     ("conversations", "sum BLOB"),
@@ -102,7 +110,7 @@ pub(in crate::write) fn create(connection: &Connection) -> Result<(), StoreError
                 transaction.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column}"))?;
             }
         }
-        Ok(())
+        Ok(transaction.execute_batch(OLDER)?)
     })
 }
 

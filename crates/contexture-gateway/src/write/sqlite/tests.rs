@@ -285,3 +285,17 @@ fn old_conversations_expire_only_after_it_was_said_and_leave_their_receipts() {
     assert_eq!(store.names("c-1").unwrap(), ["c-1"], "it can still be forgotten by its name");
     assert_eq!(store.forget(Some("c-1")).unwrap(), 1);
 }
+
+#[test]
+fn a_program_of_an_older_version_may_go_on_beside_this_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.db");
+    let store = GatewayFileStore::open(&path, 1 << 30, DamagePolicy::Fail).unwrap();
+    store.save(saving(1, &decided(3), "text")).wait(Instant::now() + WAIT).unwrap();
+    // As the second version writes: without the columns that it does not know.
+    let older = Connection::open(&path).unwrap();
+    older.execute_batch("DELETE FROM steps WHERE n = 3; UPDATE conversations SET version = 2, sum = NULL").unwrap();
+    let (_, found) = store.conversation("c-1").unwrap().expect("it is read as that version would");
+    assert_eq!((found.stored().version(), found.decisions().steps().len()), (2, 3));
+    assert_eq!(store.damage(), None);
+}
