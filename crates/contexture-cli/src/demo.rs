@@ -14,6 +14,7 @@ use contexture::fold::Prices;
 use contexture::transcript::Transcript;
 use contexture::wire::{Format, encode};
 use contexture_gateway::account::record::RequestRecord;
+use contexture_gateway::simulate::played::ASSUMED_MODEL;
 use contexture_gateway::simulate::recorded::RecordedSession;
 use contexture_gateway::{DEFAULT_BUDGET, Gateway, Options, Receipt, Upstreams, Watcher};
 use contexture_inspect::inspector_of_gateway;
@@ -25,7 +26,9 @@ use contexture_terminal::progress::ProgressCounter;
 use contexture_terminal::screen::{Screen, TextStyle};
 use contexture_terminal::table::{Align, TextTable};
 use contexture_text::numbers::counted;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::gateway::start::cannot_start;
@@ -37,6 +40,9 @@ use windows::{DemoRequest, SentWindows, folded_lines, shortened_output, still_kn
 
 /// How long the gateway may work on a request: on a busy machine, too, each is decided as on a quiet one.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The instructions of the agent, in place of those that a real one has.
+const INSTRUCTIONS: &str = "You are a coding agent.";
 
 /// Characters of an output that are shown.
 const SHOWN_CHARS: usize = 150;
@@ -53,6 +59,9 @@ pub struct Demo {
     /// Show it on a page in the browser afterwards, until Ctrl-C
     #[arg(long)]
     inspect: bool,
+    /// Play the first requests only
+    #[arg(long, hide = true, value_name = "COUNT")]
+    requests: Option<usize>,
 }
 
 /// What became of the session.
@@ -82,7 +91,8 @@ async fn show(demo: &Demo, screen: Screen) -> Result<(), Failure> {
         false => None,
     };
     let watchers = inspector.iter().map(|server| server.inspector().clone() as Arc<dyn Watcher>).collect();
-    let played = play(&transcript, Options { watchers, ..Options::default() }).await?;
+    let count = demo.requests.unwrap_or(usize::MAX);
+    let played = play(&transcript, count, Options { watchers, ..Options::default() }).await?;
     io::stdout().write_all(played.render(&transcript, screen).as_bytes())?;
     if let Some(server) = inspector {
         println!("\nthe inspector is at {}", server.inspector().url());
@@ -93,7 +103,7 @@ async fn show(demo: &Demo, screen: Screen) -> Result<(), Failure> {
 }
 
 /// Sends every request of the recording through a gateway.
-async fn play(transcript: &Transcript, options: Options) -> Result<PlayedDemo, Failure> {
+async fn play(transcript: &Transcript, count: usize, options: Options) -> Result<PlayedDemo, Failure> {
     let session = RecordedSession::new(Format::Messages, &transcript.records).as_recorded();
     let measured = MeasuredSession::new(transcript);
     let mut windows = SentWindows::new(&measured, Prices::ANTHROPIC);
@@ -111,12 +121,14 @@ async fn play(transcript: &Transcript, options: Options) -> Result<PlayedDemo, F
     let url = gateway.url();
     let path = url.split_once("//").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..])).unwrap_or_default();
     let path = format!("{path}/v1/messages");
-    let progress = ProgressCounter::new("request", session.len());
+    let messages = session.raw_messages();
+    let count = count.min(session.len());
+    let progress = ProgressCounter::new("request", count);
     let mut fold = None;
-    for number in 0..session.len() {
+    for number in 0..count {
         clock.set(session.time_ms(number).unwrap_or(clock.now().as_millis() as u64 + PAUSE_MS));
         provider.answer_with(answer_to(&session, number));
-        let came = session.request(number);
+        let came = request(&messages[..session.messages_of(number)]);
         let (status, response) = client::post(gateway.address(), &path, &came).await?;
         if status != 200 {
             return Err(Failure::work(format!("request {} of the recording was refused: {response}", number + 1)));
@@ -134,6 +146,33 @@ async fn play(transcript: &Transcript, options: Options) -> Result<PlayedDemo, F
     }
     let records = gateway.stop().await;
     Ok(PlayedDemo { receipt: Receipt::of(&records), records, measures: windows.measures(DEFAULT_BUDGET), fold })
+}
+
+/// A request as an agent would write it.
+#[derive(Serialize)]
+struct RequestBody<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    system: Value,
+    messages: Vec<&'a RawValue>,
+}
+
+/// A request with these messages, and with a cache mark on its last block.
+fn request(messages: &[Box<RawValue>]) -> String {
+    let (last, before) = messages.split_last().expect("a request has a message");
+    let mut message: Value = serde_json::from_str(last.get()).expect("it was written as JSON");
+    let mark = json!({"type": "ephemeral"});
+    if let Some(block) = message["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
+        block["cache_control"] = mark.clone();
+    }
+    let last = to_raw_value(&message).expect("a value can be written");
+    let body = RequestBody {
+        model: ASSUMED_MODEL,
+        max_tokens: 8_000,
+        system: json!([{"type": "text", "text": INSTRUCTIONS, "cache_control": mark}]),
+        messages: before.iter().map(|message| &**message).chain([&*last]).collect(),
+    };
+    serde_json::to_string(&body).expect("values can be written")
 }
 
 /// The content of the answer to a request, as recorded.

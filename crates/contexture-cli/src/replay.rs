@@ -32,7 +32,7 @@ use summary::{ReplaySummary, Summaries};
 
 /// Play recorded sessions and show what would have been sent to the model
 ///
-/// Without a file, a small built-in example is played. The summary is the account that the gateway makes, at the prices
+/// Without a file, the session of `contexture demo` is played. The summary is the account that the gateway makes, at the prices
 /// of the model that the recording names. The format of a recording is detected from its content: Claude Code, Codex,
 /// OpenCode, Copilot CLI, Gemini CLI, pi, goose, OpenAI chat, Anthropic messages, or the plain form that `--emit plain`
 /// writes. Invalid lines are reported and skipped.

@@ -1,9 +1,10 @@
 //! The requests of the demo as they were sent: what a fold took away, and what the model still knew.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use contexture::fold::Prices;
-use contexture::item::{Item, Role};
+use contexture::item::{FunctionCallOutput, Item, Role};
 use contexture::transcript::{Record, Transcript};
 use contexture::wire::{Format, read};
 use contexture_measure::judge::{Measures, WindowJudge};
@@ -93,7 +94,6 @@ enum PartKind {
     Told,
     Call,
     Output,
-    Written,
 }
 
 /// One line of the table of a fold.
@@ -106,51 +106,66 @@ pub struct FoldedLine {
     pub sent: (usize, usize),
 }
 
-/// The parts of a request before and after a fold, by kind.
+/// The parts of a request before and after a fold, by kind. What people and the agent said counts as sent if every line of
+/// it was: as a message, or as a quote in the account.
 pub fn folded_lines(request: DemoRequest<'_>) -> Vec<FoldedLine> {
-    let parts = |body| messages(body).into_iter().flat_map(items_of).collect::<Vec<Item>>();
-    let (came, sent) = (parts(request.came), parts(request.sent));
-    let said: Vec<String> = came.iter().filter_map(text_of_user).collect();
-    let sum = |items: &[Item], kind: PartKind| {
-        let of_kind = items.iter().filter(|item| kind_of(item, &said) == kind);
-        of_kind.fold((0, 0), |(count, tokens), item| (count + 1, tokens + text_len(item) / TOKEN_BYTES))
+    let (came, sent) = (parts_of(request.came), parts_of(request.sent));
+    let all: String = sent.iter().filter_map(|item| Some(item.as_message()?.text() + "\n")).collect();
+    let sent_lines: HashSet<&str> = all.lines().collect();
+    let of_kind = |items: &[Item], kind: PartKind| -> Vec<Item> {
+        items.iter().filter(|item| kind_of(item) == kind).cloned().collect()
     };
-    let kinds = [
-        ("what people said", PartKind::Said),
-        ("what the agent said", PartKind::Told),
-        ("its calls", PartKind::Call),
-        ("their outputs", PartKind::Output),
-        ("written by the fold: files, and an account", PartKind::Written),
-    ];
-    let lines = kinds.map(|(name, kind)| FoldedLine { name, came: sum(&came, kind), sent: sum(&sent, kind) });
-    lines.into_iter().collect()
+    let sum = |items: &[Item]| (items.len(), items.iter().map(text_len).sum::<usize>() / TOKEN_BYTES);
+    let mut lines = Vec::new();
+    for (name, kind) in [("what people said", PartKind::Said), ("what the agent said", PartKind::Told)] {
+        let said = of_kind(&came, kind);
+        let has_all =
+            |item: &Item| text_of(item).is_some_and(|text| text.lines().all(|line| sent_lines.contains(line)));
+        let still: Vec<Item> = said.iter().filter(|&item| has_all(item)).cloned().collect();
+        lines.push(FoldedLine { name, came: sum(&said), sent: sum(&still) });
+    }
+    for (name, kind) in [("its calls", PartKind::Call), ("their outputs", PartKind::Output)] {
+        lines.push(FoldedLine { name, came: sum(&of_kind(&came, kind)), sent: sum(&of_kind(&sent, kind)) });
+    }
+    let counted: usize = lines.iter().map(|line| line.sent.1).sum();
+    let (count, tokens) = sum(&sent);
+    let name = "files, and the rest of the account";
+    let written =
+        sent.iter().filter_map(text_of).filter(|text| !came.iter().any(|item| text_of(item).as_ref() == Some(text)));
+    lines.push(FoldedLine { name, came: (0, 0), sent: (written.count(), tokens.saturating_sub(counted)) });
+    lines.push(FoldedLine { name: "all", came: sum(&came), sent: (count, tokens) });
+    lines
 }
 
-/// One output that a fold has shortened, as it came and as it was sent.
+/// One output that a fold has shortened, as it came and as it was sent: the longest of a file that was read.
 pub fn shortened_output(request: DemoRequest<'_>) -> Option<[String; 2]> {
-    let outputs = |body| messages(body).into_iter().flat_map(items_of).collect::<Vec<Item>>();
-    let sent = outputs(request.sent);
-    let pairs = outputs(request.came).into_iter().filter_map(|item| {
-        let came = item.as_output()?.clone();
+    let (came, sent) = (parts_of(request.came), parts_of(request.sent));
+    let is_read = |output: &FunctionCallOutput| {
+        came.iter().filter_map(Item::as_call).any(|call| call.call_id == output.call_id && &*call.name == "Read")
+    };
+    let pairs = came.iter().filter_map(Item::as_output).filter(|&output| is_read(output)).filter_map(|came| {
         let now = sent.iter().filter_map(Item::as_output).find(|output| output.call_id == came.call_id)?;
         (now.output.len() < came.output.len()).then(|| [came.output.to_string(), now.output.to_string()])
     });
     pairs.max_by_key(|[came, _]| came.len())
 }
 
-fn kind_of(item: &Item, said: &[String]) -> PartKind {
+/// All parts of a request.
+fn parts_of(body: &str) -> Vec<Item> {
+    messages(body).into_iter().flat_map(items_of).collect()
+}
+
+fn kind_of(item: &Item) -> PartKind {
     match item {
         Item::FunctionCall(_) => PartKind::Call,
         Item::FunctionCallOutput(_) => PartKind::Output,
         item if item.is_of_model() => PartKind::Told,
-        item if text_of_user(item).is_some_and(|text| said.contains(&text)) => PartKind::Said,
-        _ => PartKind::Written,
+        _ => PartKind::Said,
     }
 }
 
-fn text_of_user(item: &Item) -> Option<String> {
-    let message = item.as_message().filter(|message| message.role == Role::User)?;
-    Some(message.text())
+fn text_of(item: &Item) -> Option<String> {
+    item.as_message().map(|message| message.text())
 }
 
 fn text_len(item: &Item) -> usize {

@@ -45,3 +45,39 @@ fn a_directory_that_cannot_be_made_is_named() {
     assert_eq!(output.status.code(), Some(1));
     assert!(told.starts_with("error: write manual pages into `") && told.contains("file/below"), "{told}");
 }
+
+/// What `contexture help` prints of a command.
+fn help(words: &[&str]) -> String {
+    let output = contexture().arg("help").args(words).env("COLUMNS", "100").output().expect("it runs");
+    assert!(output.status.success(), "help {words:?}");
+    String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
+}
+
+/// The commands beneath a command, as its help lists them.
+fn beneath(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| line.starts_with("  "));
+    let names = lines.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_commands_is_what_help_prints() {
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+    let mut page =
+        "# Commands\n\nThis page is what `contexture help` prints; `UPDATE_DOCS=1 cargo test -p contexture-cli \
+                    --test it manual` makes it again.\n"
+            .to_owned();
+    for command in listed().iter().filter(|command| *command != "help") {
+        let text = help(&[command.as_str()]);
+        page.push_str(&format!("\n## {command}\n\n```text\n{text}\n```\n"));
+        for name in beneath(&text) {
+            let text = help(&[command.as_str(), name.as_str()]);
+            page.push_str(&format!("\n### {command} {name}\n\n```text\n{text}\n```\n"));
+        }
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(PATH, &page).expect("the page can be written");
+    }
+    let written = fs::read_to_string(PATH).unwrap_or_default();
+    assert!(written == page, "docs/reference/commands.md is not what help prints; UPDATE_DOCS=1 makes it again");
+}
