@@ -1,6 +1,6 @@
 //! Compares policies on recordings: our own, plain ones, and those of other tools, which are called as they are.
 //!
-//! The measures are those of `contexture compare`; new are the tools, and an interval for each value. Every policy is
+//! The measures are those of `contexture replay --compare`; new are the tools, and an interval for each value. Every policy is
 //! measured in the same way: a message that it sends as it was recorded is that message, and anything else is what the
 //! policy wrote.
 
@@ -108,7 +108,7 @@ pub fn run(options: &JudgeOptions) -> Result<JudgeReport, Failure> {
 /// The policies that were asked for.
 fn chosen(options: &JudgeOptions, tools: Vec<ExternalTool>) -> Result<Vec<ComparedPolicy>, Failure> {
     let config = resolve(&SettingSources::default()).map_err(|error| Failure::work(error.to_string()))?;
-    let settings = settings_of(&config.for_command(Command::Compare), options.budget, Counter::Estimate);
+    let settings = settings_of(&config.for_command(Command::Replay), options.budget, Counter::Estimate);
     let mut all =
         vec![ComparedPolicy::Own(Box::new(Own { settings }), "as `contexture run` does it, with its defaults")];
     all.extend(KNOWN.iter().zip(WHAT_KNOWN_DO).map(|(known, what)| ComparedPolicy::Own(Box::new(*known), what)));
