@@ -142,7 +142,7 @@ fn context(session: &ChatSession, screen: Screen) -> String {
     };
     let free = usage.budget.saturating_sub(usage.total() + usage.response_reserve);
     let rest = [("free", "", free), ("kept", "free for the answer", usage.response_reserve)];
-    let rows = parts.iter().map(|part| (part.name, part.says, part.tokens)).chain(rest);
+    let rows = parts.iter().map(|part| (part.part.label(), part.says, part.tokens)).chain(rest);
     let mut table = TextTable::new([
         ("part", Align::Left),
         ("tokens", Align::Right),

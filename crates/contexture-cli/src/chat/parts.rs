@@ -9,6 +9,7 @@ use contexture::item::{Item, Role};
 use contexture::model::{Deltas, LlmResponse, Model, ModelRequest};
 use contexture::tokens::{Estimate, count_item};
 use contexture::usage::StepUsage;
+use contexture_text::window_part::WindowPart;
 
 /// The layer that reads AGENTS.md and CLAUDE.md.
 const INSTRUCTIONS_LAYER: &str = "instructions";
@@ -19,10 +20,10 @@ const FILES_LAYER: &str = "file-reference";
 /// The tool whose outputs are files.
 const READ_TOOL: &str = "read_file";
 
-/// A part of a request.
+/// What a part of a request takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WindowPart {
-    pub(super) name: &'static str,
+pub(super) struct PartTokens {
+    pub(super) part: WindowPart,
     /// What it is.
     pub(super) says: &'static str,
     pub(super) tokens: u64,
@@ -55,7 +56,7 @@ impl SentItems {
     }
 
     /// The parts of the last request, whose tokens the engine counted.
-    pub(super) fn parts(&self, usage: &StepUsage) -> Vec<WindowPart> {
+    pub(super) fn parts(&self, usage: &StepUsage) -> Vec<PartTokens> {
         let items = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let blocks = usage.anchor + usage.live + usage.updates + usage.tail;
         let of_layer = |id: &str| -> u64 {
@@ -63,19 +64,19 @@ impl SentItems {
         };
         let (agents, named) = (of_layer(INSTRUCTIONS_LAYER), of_layer(FILES_LAYER));
         let said = scaled(conversation(&items, blocks), usage.history);
-        let part = |name, says, tokens| WindowPart { name, says, tokens };
+        let part = |part, says, tokens| PartTokens { part, says, tokens };
         vec![
             part(
-                "Instructions",
+                WindowPart::Instructions,
                 "the prompt, the tools, notes and the plan",
                 (usage.system + usage.tools + blocks).saturating_sub(agents + named),
             ),
-            part("AGENTS.md", "what AGENTS.md and CLAUDE.md say", agents),
-            part("People", "what you said before", said.people),
-            part("Agent", "what the model said before", said.agent),
-            part("Files", "files that were read or named, and what folds keep", said.files + named),
-            part("Calls", "other calls with what they returned", said.calls),
-            part("Newest", "since you said something last", said.newest),
+            part(WindowPart::ProjectRules, "what AGENTS.md and CLAUDE.md say", agents),
+            part(WindowPart::People, "what you said before", said.people),
+            part(WindowPart::Agent, "what the model said before", said.agent),
+            part(WindowPart::Files, "files that were read or named, and what folds keep", said.files + named),
+            part(WindowPart::Calls, "other calls with what they returned", said.calls),
+            part(WindowPart::Newest, "since the model's last answer", said.newest),
         ]
     }
 }
@@ -83,7 +84,12 @@ impl SentItems {
 /// The conversation in a request, as it is estimated. What the engine wrote besides the blocks of layers is what folds
 /// keep.
 fn conversation(items: &[Arc<Item>], blocks: u64) -> ConversationParts {
-    let newest = items.iter().rposition(|item| item.is_message_of(Role::User)).unwrap_or(items.len());
+    let is_answer = |item: &Arc<Item>| match &**item {
+        Item::Message(message) => message.role == Role::Assistant,
+        Item::FunctionCall(_) | Item::Reasoning(_) => true,
+        Item::FunctionCallOutput(_) | Item::Opaque(_) => false,
+    };
+    let newest = items.iter().rposition(is_answer).map_or(0, |last| last + 1);
     let calls = items.iter().filter_map(|item| item.as_call()).filter(|call| &*call.name == READ_TOOL);
     let reads: HashSet<&str> = calls.map(|call| &*call.call_id).collect();
     let mut parts = ConversationParts::default();
@@ -158,7 +164,7 @@ mod tests {
         let usage = StepUsage { system: 10, tools: 20, history: 1_000, budget: 9_000, ..StepUsage::default() };
         let parts = sent(items).parts(&usage);
         assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), usage.total());
-        let of = |name: &str| parts.iter().find(|part| part.name == name).map_or(0, |part| part.tokens);
+        let of = |name: &str| parts.iter().find(|part| part.part.label() == name).map_or(0, |part| part.tokens);
         assert_eq!((of("Instructions"), of("AGENTS.md")), (30, 0));
         assert!(of("People") > 0 && of("Agent") > 0 && of("Files") > 200 && of("Calls") > 200, "{parts:?}");
         assert!(of("Newest") > 200, "{parts:?}");

@@ -25,7 +25,7 @@ use super::editor_files::EditorFiles;
 use super::form::ServerHost;
 use super::gate::{COMMAND_TOOL, Permission, ToolGate};
 use super::happening::{Happening, Tail, observer};
-use super::parts::{SentItems, WindowPart};
+use super::parts::{PartTokens, SentItems};
 use super::secrets::{FilesWithoutKeys, Secrets};
 use super::threads::Threads;
 use super::told::{Guarded, Teller};
@@ -212,7 +212,7 @@ impl ChatSession {
     }
 
     /// What the model was sent last, by what it is; `None` before the first request.
-    pub(super) fn parts(&self) -> Option<Vec<WindowPart>> {
+    pub(super) fn parts(&self) -> Option<Vec<PartTokens>> {
         Some(self.sent.parts(self.execution.usage()?))
     }
 
