@@ -58,7 +58,7 @@ def main():
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    parser.add_argument('recordings', help='a directory of recordings that `contexture import` reads')
+    parser.add_argument('recordings', help='a directory of recordings that `contexture replay` reads')
     parser.add_argument('--program', default='contexture')
     parser.add_argument('--policy', action='append', default=[], metavar='NAME=COMMAND')
     parser.add_argument('--recordings-each', type=int, default=60, help='recordings for each set')

@@ -1,4 +1,4 @@
-"""Recorded work in the plain form that `contexture import` prints, and what the judge reads of it."""
+"""Recorded work in the plain form that `contexture replay --emit plain` prints, and what the judge reads of it."""
 
 import json
 import shlex

@@ -1,6 +1,6 @@
 """What adapters need: a recording from standard input, its messages as the formats of providers, and windows printed.
 
-An adapter is a program that reads a recording in the plain form of `contexture import` from standard input, and prints
+An adapter is a program that reads a recording in the plain form of `contexture replay --emit plain` from standard input, and prints
 for every message of the agent the request that would have been sent before it:
 
     {"before": INDEX, "keep": K, "messages": [MESSAGE, …]}

@@ -1,7 +1,7 @@
 //! The windows that a program prints, one request per line.
 //!
 //! `{"before": INDEX, "keep": K, "messages": [MESSAGE, …]}` is the request before message INDEX of the recording: the
-//! first K messages of the request before it, then the others. A message has the plain form of `contexture import`, or
+//! first K messages of the request before it, then the others. A message has the plain form of `contexture replay --emit plain`, or
 //! is `{"at": INDEX}` for that message of the recording as it is. `contexture replay --emit windows` prints them too.
 
 use std::collections::HashMap;

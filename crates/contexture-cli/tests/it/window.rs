@@ -1,4 +1,4 @@
-//! `contexture window`.
+//! `contexture config window`.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
