@@ -20,7 +20,7 @@ use super::rank::{RankedPassage, is_update, rank};
 /// The id of the layer whose passages these are.
 const LAYER: &str = "semantic-recall";
 /// How many passages are found by the words of a question.
-const MAX_FOUND: usize = 768;
+const MAX_FOUND: usize = 512;
 /// With how many of those that people and agents said a question is compared.
 const MAX_CANDIDATES: usize = 256;
 /// How many of what tools returned are compared, which have a rare word of the question.
@@ -30,6 +30,8 @@ const RARE_SHARE: f64 = 0.002;
 const RARE_PASSAGES: u64 = 8;
 /// Of how many of the best the neighbours are read, and how far.
 const WITH_NEIGHBOURS: usize = 64;
+/// The same in the work of an agent, where most neighbours are outputs of tools.
+const WITH_NEIGHBOURS_OF_WORK: usize = 16;
 const REACH: i64 = 2;
 /// Above this many passages, function words of the question are not searched for: most passages have them.
 const MAX_FOR_MINOR: usize = 20_000;
@@ -318,9 +320,11 @@ impl PastIndex {
                 passages.extend(Passage::of_document(&hit.document).map(|passage| (passage, 0.0)));
             }
         }
+        let is_work = passages.first().is_some_and(|(passage, _)| passage.is_of_work());
+        let with_neighbours = if is_work { WITH_NEIGHBOURS_OF_WORK } else { WITH_NEIGHBOURS };
         let mut around: Vec<String> = Vec::new();
         let by_meaning = passages[by_words..].iter().take(NEAR_WITH_NEIGHBOURS);
-        for (passage, _) in passages[..by_words].iter().take(WITH_NEIGHBOURS).chain(by_meaning) {
+        for (passage, _) in passages[..by_words].iter().take(with_neighbours).chain(by_meaning) {
             let positions = (-REACH..=REACH).filter_map(|offset| passage.position.checked_add_signed(offset));
             around.extend(positions.map(|position| key(&passage.thread, position)).filter(|id| !known.contains(id)));
         }
