@@ -79,7 +79,8 @@ fn on_page(server: &str, requests: u64) -> (Value, Value) {
         }
         let bill = get("/api/v1/bill");
         let receipt = &bill["items"][0]["receipt"];
-        if receipt["requests"] == requests && receipt["open"] == 0 {
+        // The last one is there before its response has ended.
+        if receipt["with_usage"] == requests {
             let list = get("/api/v1/conversations");
             return (receipt.clone(), list["items"][0]["dollars"].clone());
         }
