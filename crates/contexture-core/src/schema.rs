@@ -163,7 +163,7 @@ impl Schema {
     ///
     /// # Errors
     /// A message that says where the value does not match and what was expected there; also if checking would
-    /// exceed [`MAX_VALUE_DEPTH`], [`MAX_CHECK_DEPTH`] or [`MAX_CHECK_STEPS`].
+    /// exceed what values may be nested, schemas applied inside one another, or steps taken.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check::check(&self.parts, value)
     }

@@ -92,13 +92,14 @@ fn login(line: &str) -> Option<Secret> {
     let value = &value[..value.find(|c: char| c.is_whitespace() || "`,;)".contains(c)).unwrap_or(value.len())];
     let at = line.len() - rest.len() + user.len() + " / ".len();
     let at = at + line[at..].find(value)?;
-    is_password(value, ValueForm::Line).then(|| Secret { range: at..at + value.len(), kind: PASSWORD })
+    // Of plain words one can't tell a password from `checking / savings`.
+    is_password(value, ValueForm::Loose).then(|| Secret { range: at..at + value.len(), kind: PASSWORD })
 }
 
 /// What a script of `expect` sends to a program that asks for a password.
 fn sent(text: &str, at: usize, after: usize) -> Option<Secret> {
     let before = &text[floor_boundary(text, at.saturating_sub(MAX_ASKED))..at];
-    let is_asked = before.contains("expect") && ASKED.iter().any(|word| before.contains(word));
+    let is_asked = before.contains("expect ") && ASKED.iter().any(|word| before.contains(word));
     let given = &text[after..floor_boundary(text, after + MAX_PHRASE)];
     let rest = given.trim_start_matches("-- ").trim_start_matches('\\');
     let value = rest.strip_prefix('"').filter(|_| is_asked)?;

@@ -25,8 +25,7 @@ impl Syncer {
                 let waiting: Vec<Writing> = [first].into_iter().chain(receive.try_iter()).collect();
                 let outcome = sync(&log);
                 for writing in waiting {
-                    writing
-                        .tell(outcome.as_ref().map(|()| ()).map_err(|error| StoreError::NotSynced(error.to_string())));
+                    writing.tell(outcome.as_ref().copied().map_err(|error| StoreError::NotSynced(error.to_string())));
                 }
             }
         })?;

@@ -326,7 +326,7 @@ fn place_record(
 
 fn tell_all(writings: Vec<Writing>, outcome: &Result<(), StoreError>) {
     for writing in writings {
-        writing.tell(outcome.as_ref().map(|()| ()).map_err(|error| error.again()));
+        writing.tell(outcome.as_ref().copied().map_err(|error| error.again()));
     }
 }
 
