@@ -24,8 +24,9 @@ const MAX_FOLDERS: usize = 512;
 /// Conversations that are kept, however many bytes they have.
 const LEAST_KEPT: usize = 64;
 
-/// Most bytes of the requests that folders in memory are of.
-const MAX_FOLDER_BYTES: usize = 64 << 20;
+/// Most bytes of the requests that folders in memory are of. A folder takes several times as much, and a hundred streams
+/// of 120 kB each have half of this.
+const MAX_FOLDER_BYTES: usize = 24 << 20;
 
 /// The conversations in memory.
 #[derive(Default)]

@@ -40,7 +40,7 @@ fn the_picture_in_the_docs_is_what_a_terminal_shows() {
     terminal.expect("passes now.");
     terminal.expect("› ");
     terminal.press("/files\r");
-    terminal.expect("› ");
+    terminal.expect("lines");
     terminal.expect("› ");
     terminal.press("and #");
     terminal.expect("▸ check.sh");
